@@ -1,0 +1,34 @@
+"""Answer what a blocked task asks. It goes back to the queue, and your answer stands in its Q&A.md.
+
+The first answer wins; a second finds nothing to answer.
+
+Examples:
+  fleet answer fleet-abc "Use the staging database."
+  fleet answer abc @answer.md
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet answer`."""
+    parser.add_argument("id", metavar="ID", help="a task")
+    parser.add_argument("text", metavar="TEXT", help="the answer; @FILE reads a file, - stdin")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Record the answer."""
+    from fleet.cli.add import read_text
+
+    task = context.control.answer(args.id, read_text(args.text))
+    if context.json:
+        context.print_json(task)
+    else:
+        context.print(f"Answered {task.uid}: it is {task.state.value} again")
+    return 0

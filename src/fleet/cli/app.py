@@ -1,0 +1,180 @@
+"""From argv to an exit code: finds the command, gives it a context, turns errors into words."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import os
+import sys
+from typing import NoReturn, TextIO
+
+from fleet import __version__
+from fleet.cli.commands import COMMANDS, GROUPS, Command
+from fleet.cli.context import Context, silence_broken_pipe
+from fleet.errors import FleetError, UsageError
+
+INTERRUPTED = 130
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors look like all other errors of Fleet."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see `{self.prog} --help`")
+
+
+def run(argv: list[str]) -> int:
+    """Run the command that `argv` names. Never raises, save for a bug."""
+    out, err = _streams()
+    context = Context(home=None, json=False, out=out, err=err)
+    try:
+        code = _run(argv, context)
+        context.out.flush()
+    except FleetError as exc:
+        report(exc, context)
+        return exc.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        silence_broken_pipe()
+        return 0
+    except OSError as exc:  # the system refused: a full disk under stdout, a file that may not be read
+        silence_broken_pipe()
+        report(FleetError(str(exc)), context)
+        return FleetError.exit_code
+    else:
+        return code
+    finally:
+        context.close()
+
+
+def report(exc: FleetError, context: Context) -> None:
+    """Say what went wrong and what to do about it, on stderr."""
+    context.note(f"error: {exc}")
+    if exc.hint:
+        context.note(f"hint: {exc.hint}")
+
+
+def _run(argv: list[str], context: Context) -> int:
+    argv = _leading_options(argv, context)
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        if len(argv) > 1 and argv[0] == "help":
+            return _run([argv[1], "--help"], context)
+        context.out.write(overview())
+        return 0
+    if argv[0] in ("-V", "--version"):
+        context.print(f"fleet {__version__}")
+        return 0
+    command = _find(argv[0])
+    module = importlib.import_module(f"fleet.cli.{command.module}")
+    if hasattr(module, "run_raw"):  # takes its words as they are, as `fleet bd` must
+        return int(module.run_raw(argv[1:], context))
+    parser = make_parser(command)
+    _refuse_bytes(argv)
+    try:
+        args = parser.parse_args(argv[1:])
+    except SystemExit as exc:  # argparse printed --help
+        if hasattr(module, "live_help"):
+            context.home_flag = _home_in(argv) or context.home_flag
+            context.out.write("\n" + module.live_help(context))
+        return int(exc.code or 0)
+    context.home_flag = args.home if args.home is not None else context.home_flag
+    context.json = args.json or context.json
+    return int(module.run(args, context))
+
+
+def make_parser(command: Command) -> Parser:
+    """The parser of one command; also read by the generated reference."""
+    module = importlib.import_module(f"fleet.cli.{command.module}")
+    text = (module.__doc__ or "").strip()
+    description, _, examples = text.partition("\n\nExamples:")
+    parser = Parser(
+        prog=f"fleet {command.name}",
+        description=description,
+        epilog=f"examples:{examples}" if examples else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.configure(parser)
+    add_common(parser)
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """The options that every command takes."""
+    parser.add_argument("--json", action="store_true", help="print the object that the API gives")
+    parser.add_argument("--home", metavar="DIR", help="the home to use (else $FLEET_HOME, a trusted .fleet/, ~/.fleet)")
+
+
+def overview() -> str:
+    """What `fleet --help` prints: every command, by group."""
+    width = max(len(command.name) for command in COMMANDS) + 2
+    lines = ["usage: fleet [--home DIR] COMMAND ...", "", "One control plane for fleets of coding agents.", ""]
+    for group, title in GROUPS.items():
+        lines.append(f"{title}:")
+        lines += [f"  {c.name:<{width}}{c.help}" for c in COMMANDS if c.group == group]
+        lines.append("")
+    lines += [
+        "Every command takes --json and --home; `fleet COMMAND --help` shows examples.",
+        "",
+        "examples:",
+        '  fleet init && fleet add "Write the changelog"',
+        "  fleet ready",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _leading_options(argv: list[str], context: Context) -> list[str]:
+    """Take --home and --json where they stand before the command."""
+    while argv and argv[0].startswith("--"):
+        word, eq, value = argv[0].partition("=")
+        if word == "--json" and not eq:
+            context.json, argv = True, argv[1:]
+        elif word == "--home" and eq:
+            context.home_flag, argv = value, argv[1:]
+        elif word == "--home":
+            if len(argv) < 2:
+                raise UsageError("--home needs a directory")
+            context.home_flag, argv = argv[1], argv[2:]
+        else:
+            break
+    return argv
+
+
+def _home_in(argv: list[str]) -> str | None:
+    """The --home among words that were not parsed, because --help came with them."""
+    for word, following in zip(argv, [*argv[1:], None], strict=True):
+        name, eq, value = word.partition("=")
+        if name == "--home":
+            return value if eq else following
+    return None
+
+
+def _refuse_bytes(argv: list[str]) -> None:
+    """What is not text cannot be kept, and cannot be printed."""
+    try:
+        "".join(argv).encode()
+    except UnicodeEncodeError as exc:
+        raise UsageError("a word was given that is not UTF-8 text") from exc
+
+
+def _streams() -> tuple[TextIO, TextIO]:
+    """stdout and stderr. Characters that an encoding lacks are written as escapes, and are no reason to fail."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):  # closed by our parent: no file of ours may get their numbers
+        while os.open(os.devnull, os.O_RDWR) < 2:
+            pass
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    return sys.stdout or open(os.devnull, "w"), sys.stderr or open(os.devnull, "w")
+
+
+def _find(word: str) -> Command:
+    for command in COMMANDS:
+        if command.name == word:
+            return command
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, [c.name for c in COMMANDS], n=1)
+    hint = f"did you mean `fleet {near[0]}`?" if near else "`fleet --help` lists the commands"
+    raise UsageError(f"unknown command `{word}`", hint=hint)

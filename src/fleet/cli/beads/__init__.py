@@ -1,0 +1,1 @@
+"""The beads verbs on Fleet's own queue, and the way to the real bd."""

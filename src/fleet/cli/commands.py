@@ -1,0 +1,41 @@
+"""The table of commands: name, group, module, one line of help. `fleet --help` is drawn from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One word that may follow `fleet`."""
+
+    name: str
+    group: str
+    module: str  # below fleet.cli; has configure(parser) and run(args, context)
+    help: str
+
+
+GROUPS = {
+    "start": "Start",
+    "queue": "Queue",
+    "look": "Look",
+    "steer": "Steer",
+    "open": "Open",
+}
+
+COMMANDS = (
+    Command("init", "start", "init", "make the home, or repair it"),
+    Command("config", "start", "config", "show, set, import or describe the settings"),
+    Command("add", "queue", "add", "put a task in the queue"),
+    Command("ready", "queue", "ready", "tasks that could start now"),
+    Command("show", "queue", "show", "one task, with its effective coder and model"),
+    Command("tasks", "queue", "tasks", "tasks in progress, or in any state"),
+    Command("task", "queue", "task", "a task's log, plan, knowledge, questions, events; set its fields"),
+    Command("log", "queue", "log", "the supervisor's own log"),
+    Command("bd", "queue", "bd", "the beads verbs, on Fleet's queue or on the real bd"),
+    Command("logs", "look", "logs", "the tail of one task's log"),
+    Command("status", "look", "status", "what is queued, running, done, and what needs a person"),
+    Command("questions", "steer", "questions", "what agents ask of a person"),
+    Command("answer", "steer", "answer", "answer a question; its task goes back to the queue"),
+    Command("stop", "steer", "stop", "cancel a task, or all that has not ended"),
+    Command("ledger", "open", "ledger", "the record of everything: tail, export, verify"),
+)

@@ -1,0 +1,165 @@
+"""Show, set, import or describe the settings of the home.
+
+`show` prints what is in force, `set` edits fleet.toml and keeps its comments, `import` takes over a Fleet Manager's
+config.yaml or a runtime.toml, `schema` prints a JSON Schema.
+
+Examples:
+  fleet config set supervisor.max_concurrent=5
+  fleet config show
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fleet.errors import NotFound
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.config.edit import Change
+
+EXAMPLES = {
+    "show": ("fleet config show", "fleet config show --raw"),
+    "set": ("fleet config set supervisor.max_concurrent=5", "fleet config set coder=codex model=o3"),
+    "import": ("fleet config import /opt/fleet-manager/config.yaml", "fleet config import ~/old/runtime.toml"),
+    "schema": ("fleet config schema", "fleet config schema settings > fleet.schema.json"),
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The verbs of `fleet config`."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    show = _verb(verbs, "show", "print the settings in force; those that the file does not give are marked")
+    show.add_argument("--raw", action="store_true", help="print the file as it is")
+    change = _verb(verbs, "set", "change settings: all that are given, or none")
+    change.add_argument("assignments", metavar="KEY=VALUE", nargs="+", help="a dotted key and its new value")
+    take = _verb(verbs, "import", "take over a Fleet Manager config.yaml or a runtime.toml")
+    take.add_argument("file", metavar="FILE", type=Path, help="the file to take over")
+    describe = _verb(verbs, "schema", "print a JSON Schema")
+    describe.add_argument("name", nargs="?", default="settings", help="settings (default), task or run")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Do what the verb says."""
+    return VERBS[args.verb](args, context)
+
+
+def _show(args: argparse.Namespace, context: Context) -> int:
+    from fleet.config.home import require, untrusted_note
+
+    require(context.home)
+    note = untrusted_note(context.home)
+    if note:
+        context.note(f"note: {note}")
+    return _show_raw(context) if args.raw else _show_effective(context)
+
+
+def _show_effective(context: Context) -> int:
+    from fleet.config.fields import fields
+    from fleet.config.render import effective
+    from fleet.config.stated import settings_file, stated_keys
+
+    settings, stated = context.settings, stated_keys(context.home)
+    if context.json:
+        inherited = [field.key for field in fields() if field.key not in stated]
+        context.print_json({**_where(context), "settings": settings, "defaults": inherited})
+        return 0
+    context.print(f"# {settings_file(context.home) or context.home.path}\n")
+    context.out.write(effective(settings, stated))
+    return 0
+
+
+def _show_raw(context: Context) -> int:
+    from fleet.config.files import read_bytes
+    from fleet.config.stated import settings_file
+
+    file = settings_file(context.home)
+    data = read_bytes(file) if file else None
+    if data is None:
+        raise NotFound(f"there is no fleet.toml in {context.home.path}", hint="all settings are defaults")
+    if context.json:
+        context.print_json({**_where(context), "text": data.decode("utf-8", "replace")})
+        return 0
+    context.out.flush()
+    binary = getattr(context.out, "buffer", None)
+    if binary is None:  # not a stream of bytes, as in a test
+        context.out.write(data.decode("utf-8", "replace"))
+    else:
+        binary.write(data)
+        binary.flush()
+    return 0
+
+
+def _where(context: Context) -> dict[str, Any]:
+    from fleet.config.stated import settings_file
+
+    file = settings_file(context.home)
+    return {"home": str(context.home.path), "file": str(file) if file else None}
+
+
+def _set(args: argparse.Namespace, context: Context) -> int:
+    from fleet.config.edit import key_of, set_values
+
+    coders = None
+    if "supervisor.coder" in [key_of(assignment) for assignment in args.assignments]:
+        from fleet import plugins
+
+        coders = plugins.names("coders")
+    changes = set_values(context.home, args.assignments, coders)
+    if context.json:
+        context.print_json({"changes": changes})
+        return 0
+    for change in changes:
+        context.print(_line(change))
+    return 0
+
+
+def _import(args: argparse.Namespace, context: Context) -> int:
+    from fleet.config.importing import import_file
+
+    done = import_file(context.home, args.file)
+    if context.json:
+        context.print_json(done)
+        return 0
+    for change in done.changes:
+        context.print(_line(change))
+    for note in done.notes:
+        context.note(f"note: {note}")
+    if not done.changes:
+        context.note(f"note: fleet.toml already says all that {args.file} says")
+    return 0
+
+
+def _schema(args: argparse.Namespace, context: Context) -> int:
+    from fleet.config.schema import schema
+
+    context.print_json(schema(args.name))  # a schema is JSON with or without --json
+    return 0
+
+
+def _line(change: Change) -> str:
+    """One change, as it reads in fleet.toml, and what was before."""
+    from fleet.config.render import inline
+
+    was = "" if change.old is None or change.old == change.new else f"  (was {inline(change.old)})"
+    return f"{change.key} = {inline(change.new)}{was}"
+
+
+def _verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """The parser of one verb. The options of all commands may follow it too."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
+        epilog="\n  ".join(["examples:", *EXAMPLES[name]]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print an object instead")
+    parser.add_argument("--home", metavar="DIR", default=argparse.SUPPRESS, help="the home to use")
+    return parser
+
+
+VERBS = {"show": _show, "set": _set, "import": _import, "schema": _schema}

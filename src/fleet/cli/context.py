@@ -1,0 +1,94 @@
+"""What a command is given besides its own arguments: the home, the settings, the store, and where to print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fleet.config.home import Home
+    from fleet.config.settings import Settings
+    from fleet.control.control import Control
+    from fleet.store.reads import Reads
+
+
+class Context:
+    """One invocation. Everything in it is made when first asked for."""
+
+    def __init__(self, *, home: str | None, json: bool, out: TextIO, err: TextIO) -> None:
+        self.home_flag = home
+        self.json = json
+        self.out = out
+        self.err = err
+
+    @cached_property
+    def home(self) -> Home:
+        """The home that this command speaks of; it need not exist yet."""
+        from fleet.config.home import resolve
+
+        return resolve(self.home_flag)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings of the home."""
+        from fleet.config.load import load
+
+        return load(self.home)
+
+    @cached_property
+    def reads(self) -> Reads:
+        """The store, for looking only: never creates anything, never takes a write lock."""
+        from fleet import wiring
+
+        return wiring.open_reads(self.home, self.settings)
+
+    @cached_property
+    def control(self) -> Control:
+        """Every verb that a person can issue."""
+        from fleet import wiring
+
+        return wiring.open_control(self.home, self.settings)
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        for name in ("reads", "control"):
+            opened = self.__dict__.pop(name, None)
+            if opened is not None:
+                opened.close()
+
+    def print(self, text: str = "") -> None:
+        """Data, on stdout."""
+        self.out.write(text + "\n")
+
+    def note(self, text: str) -> None:
+        """Everything that is not data, on stderr."""
+        self.err.write(text + "\n")
+
+    def print_json(self, value: object) -> None:
+        """The same object that the API gives."""
+        import msgspec
+
+        encoded = msgspec.json.encode(value)
+        self.out.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
+
+    def print_lines(self, lines: Iterator[str]) -> None:
+        """Data that may be long: written as it comes."""
+        for line in lines:
+            self.out.write(line + "\n")
+
+    @property
+    def colour(self) -> bool:
+        """Whether a person looks at stdout and has not asked for plain text."""
+        from fleet.config.environment import environ
+
+        return self.out.isatty() and not environ().get("NO_COLOR") and environ().get("TERM") != "dumb"
+
+
+def silence_broken_pipe() -> None:
+    """After `fleet ... | head`: nothing more can be written, and that is no error."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

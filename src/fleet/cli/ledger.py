@@ -1,0 +1,204 @@
+"""Read the ledger: every transition of every task, in order, each linked to the one before it by a hash.
+
+tail prints the newest events, and follows with -f. export writes them all as lines of JSON; its --heads are the ends of
+the chains, to be kept somewhere else. verify checks that nothing was changed, removed or moved since, and that what is
+stored is what the events say.
+
+Examples:
+  fleet ledger tail -f
+  fleet ledger export --heads > heads.json && fleet ledger verify --heads heads.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleet.cli.ready import positive
+from fleet.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fleet.cli.context import Context
+    from fleet.model.event import Entry
+
+POLL_SECONDS = 5.0  # the safety net; the bell wakes us at once
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet ledger`."""
+    parser.add_argument("verb", metavar="VERB", choices=["tail", "export", "verify"], help="tail, export or verify")
+    parser.add_argument("file", metavar="FILE", nargs="?", help="for verify: an exported ledger instead of this home's")
+    parser.add_argument("-f", "--follow", action="store_true", help="for tail: go on printing as events come")
+    parser.add_argument("-n", "--lines", metavar="N", type=positive, default=20, help="for tail: how many (20)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="for export: write there, whole or not at all")
+    parser.add_argument("--task", metavar="ID", help="for tail: only this task")
+    parser.add_argument(
+        "--heads", metavar="FILE", nargs="?", const="", help="export: the heads; verify: heads that you kept"
+    )
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Tail, export or verify."""
+    if args.file and args.verb != "verify":
+        raise UsageError(f"`{args.verb}` takes no file; to write one, use -o FILE")
+    return {"tail": _tail, "export": _export, "verify": _verify}[args.verb](args, context)
+
+
+def line_of(entry: Entry) -> str:
+    """An event in words: when, of what, what, and by whom."""
+    from fleet.cli.words import when
+    from fleet.model.event import kind_of
+
+    event = entry.event
+    return f"{entry.seq:>6}  {when(event.at)}  {event.subject:<12}  {kind_of(event):<18}  {_gist(entry)}  ({event.by})"
+
+
+def _gist(entry: Entry) -> str:
+    from fleet.model import event as ev
+
+    match entry.event:
+        case ev.TaskSubmitted(task=task):
+            return task.title
+        case ev.TaskEdited(edit=edit):
+            return ", ".join(f"{name}={value}" for name, value in edit.changes().items())
+        case ev.TaskLinked(link=link):
+            return f"{link.kind} {link.other}"
+        case ev.TaskUnlinked(other=other):
+            return other
+        case ev.TaskCommented(comment=comment):
+            return comment.text.split("\n", 1)[0]
+        case ev.TaskClaimed(session=session):
+            return f"session {session.id} on {session.worker} with {session.coder}"
+        case ev.TaskSettled(state=state, receipt=receipt):
+            return f"{state.value}: {receipt.reason}"
+        case ev.TaskBlocked(block=block):
+            return f"{block.kind}: {block.text}"
+        case ev.TaskAnswered(text=text):
+            return text.split("\n", 1)[0]
+        case ev.SessionEnded(session=session_id, outcome=outcome):
+            return f"{session_id}: {outcome}"
+        case ev.IntentRecorded(intent=intent):
+            return f"{intent.verb} {intent.target}"
+        case ev.HostChanged(host=host):
+            return f"{host.state} {host.evidence}".strip()
+        case ev.RunCreated(run=run):
+            return run.name
+        case other_event:
+            return str(getattr(other_event, "reason", ""))
+
+
+def _tail(args: argparse.Namespace, context: Context) -> int:
+    subject = context.reads.find(args.task).uid if args.task else None
+    bell = context.reads.listen() if args.follow else None  # before looking, so that nothing falls between
+    try:
+        position = _end(context) if args.follow else ""
+        newest = context.reads.last(args.lines, subject=subject)
+        shown = {entry.seq for entry in newest}  # some may have come after the position was taken
+        _print(context, newest)
+        while bell is not None:
+            batch = context.reads.feed(position)
+            position = batch.position
+            fresh = [entry for entry in batch.entries if entry.seq not in shown]
+            _print(context, [entry for entry in fresh if subject in (None, entry.event.subject)])
+            context.out.flush()
+            if not batch.entries:
+                bell.wait(POLL_SECONDS)
+    finally:
+        if bell is not None:
+            bell.close()
+    return 0
+
+
+def _end(context: Context) -> str:
+    """The position after all that is there now."""
+    newest = context.reads.last(1)
+    if not newest:
+        return ""
+    position = ""
+    while (batch := context.reads.feed(position, limit=10_000)).entries:
+        position = batch.position
+    return position
+
+
+def _print(context: Context, entries: list[Entry]) -> None:
+    from fleet.store.mirror import encode_line
+
+    for entry in entries:
+        context.print(encode_line(entry).decode().rstrip("\n") if context.json else line_of(entry))
+
+
+def _export(args: argparse.Namespace, context: Context) -> int:
+    from fleet.projections.verify import everything, verify
+
+    if args.heads is not None:
+        context.print_json(verify(context.reads).heads)
+        return 0
+    if args.output:
+        count = _export_file(Path(args.output), everything(context.reads))
+        context.note(f"{count} events written to {args.output}")
+        return 0
+    from fleet.store.mirror import encode_line
+
+    for entry in everything(context.reads):
+        context.out.write(encode_line(entry).decode())
+    return 0
+
+
+def _export_file(path: Path, entries: Iterator[Entry]) -> int:
+    import os
+
+    from fleet.store.mirror import encode_line
+
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    count = 0
+    try:
+        with temporary.open("xb") as file:
+            for count, entry in enumerate(entries, 1):  # noqa: B007  # the last number is the count
+                file.write(encode_line(entry))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as exc:
+        raise UsageError(f"{path} cannot be written: {exc.strerror}") from exc
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+    return count
+
+
+def _verify(args: argparse.Namespace, context: Context) -> int:
+    from fleet.cli.words import count
+    from fleet.projections.verify import verify, verify_entries
+    from fleet.store.mirror import read_lines
+
+    heads = _heads(Path(args.heads)) if args.heads else None
+    if args.file:
+        try:
+            found = verify_entries(read_lines(Path(args.file)), heads)
+        except OSError as exc:
+            raise UsageError(f"{args.file} cannot be read: {exc.strerror}") from exc
+    else:
+        found = verify(context.reads, heads)
+    if context.json:
+        context.print_json(found)
+        return 0
+    against = f", {count(found.heads_matched, 'kept head')} found" if heads is not None else ""
+    context.print(f"OK: {count(found.events, 'event')} in {count(found.chains, 'chain')} hold{against}")
+    return 0
+
+
+def _heads(path: Path) -> dict[str, str]:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    except OSError as exc:
+        raise UsageError(f"{path} cannot be read: {exc.strerror}") from exc
+    except msgspec.DecodeError as exc:
+        raise UsageError(
+            f"{path} does not hold heads: {exc}", hint="make one with `fleet ledger export --heads`"
+        ) from exc

@@ -1,0 +1,88 @@
+"""Show one task: where it stands, what it waits for, and the coder and model that it will get.
+
+A value that comes from fleet.toml is tagged (default). An id may be shortened to any unique beginning or end.
+
+Examples:
+  fleet show fleet-abc
+  fleet show abc --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fleet.errors import FleetError
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.projections.queue import TaskDetail
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet show`."""
+    parser.add_argument("id", metavar="ID", help="a task")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Everything that is known of a task."""
+    from fleet.cli.beads_queue import refuse_beads
+    from fleet.cli.words import now_ms
+    from fleet.control import taskfile
+    from fleet.projections import beads, queue
+
+    refuse_beads(context, f"fleet bd show {args.id}")
+    task = context.reads.find(args.id)
+    if context.json:
+        context.print_json(beads.show_envelope(task, context.reads))
+        return 0
+    try:
+        edited: dict[str, str | None] | FleetError = taskfile.edits(context.home, task)
+    except FleetError as exc:
+        edited = exc
+    shown = queue.detail(context.reads, context.settings, task, now=now_ms(), edited=edited)
+    context.print("\n".join(_lines(shown)))
+    return 0
+
+
+def _lines(task: TaskDetail) -> list[str]:
+    from fleet.cli.words import ago, when
+
+    needs = ", ".join(f"{need.id} ({need.state})" for need in task.needs)
+    rows = [
+        ("id", task.id),
+        ("title", task.title),
+        ("status", task.state.value + (f": {task.reason}" if task.reason and not task.question else "")),
+        (task.question_kind or "", task.question or ""),
+        ("", f'answer with: fleet answer {task.id} "..."' if task.question_kind == "question" else ""),
+        ("cwd", task.cwd or "-"),
+        ("coder", _inherited(task.coder, task.coder_inherited) + _edit(task, "coder")),
+        ("model", _inherited(task.model or "the coder's own", task.model_inherited) + _edit(task, "model")),
+        ("priority", f"{task.priority}"),
+        ("needs", needs),
+        ("needed by", ", ".join(task.needed_by)),
+        ("labels", ", ".join(f"{k}={v}" if v else k for k, v in task.labels.items())),
+        ("run", task.run or ""),
+        ("not before", when(task.not_before) if task.not_before else ""),
+        ("attempts", str(task.attempts) if task.attempts else ""),
+        ("receipt", task.receipt or ""),
+        ("created", f"{when(task.created_at)} by {task.created_by} ({ago(task.created_at)})"),
+    ]
+    lines = [f"{name + ':' if name else '':<11} {value}" for name, value in rows if value]
+    if "cwd" in task.edited:
+        lines.append(f"{'':<11} cwd is {task.edited['cwd']} in task.json; taken at the next claim")
+    if task.edited_error:
+        lines.append(f"{'':<11} {task.edited_error}")
+    if task.description:
+        lines += ["", task.description.rstrip()]
+    return lines
+
+
+def _inherited(value: str, inherited: bool) -> str:
+    return f"{value} (default)" if inherited else value
+
+
+def _edit(task: TaskDetail, name: str) -> str:
+    if name not in task.edited:
+        return ""
+    return f"; {task.edited[name] or 'the default'} in task.json, taken at the next claim"

@@ -1,0 +1,64 @@
+"""Where everything stands, on one screen: the work counted by state, who failed, and what needs you.
+
+Examples:
+  fleet status
+  fleet status --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.projections.status import Status
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet status`."""
+    parser.add_argument("--run", metavar="R", help="only the tasks of this run")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """The counts, then what needs a person."""
+    from fleet.cli.beads_queue import refuse_beads
+    from fleet.projections.status import status
+
+    refuse_beads(context, "fleet bd stats")
+    if args.run:
+        context.reads.run(args.run)
+    found = status(context.reads, str(context.home.path), args.run)
+    if context.json:
+        context.print_json(found)
+    else:
+        context.print("\n".join(_lines(found)))
+    return 0
+
+
+def _lines(found: Status) -> list[str]:
+    from fleet.cli.words import ago, count
+
+    n = found.counts
+    lines = [f"Fleet: {count(found.total, 'task')} in {found.home}", ""]
+    lines.append(_row(n, "queued", "running", "verifying", "blocked"))
+    lines.append(_row(n, "completed", "partial", "failed", "cancelled"))
+    lines.append(_row(n, "restarted", "escalated", "stale"))
+    if n["failed"]:
+        who = ", ".join(f"{name} {n[name + '_failed']}" for name in ("transport", "task", "verifier"))
+        lines.append(f"  failed by source: {who}")
+    if found.needs_you:
+        lines += ["", "Needs you:"]
+        for question in found.needs_you:
+            lines.append(f"  {question.id}  {question.kind}, {ago(question.asked_at)}: {question.text}")
+        lines.append(f'  answer with: fleet answer {found.needs_you[0].id} "..."')
+        if n["blocked"] > len(found.needs_you):
+            lines.append(f"  and {n['blocked'] - len(found.needs_you)} more: fleet questions")
+    lines.append("")
+    names = ", ".join(found.supervisors)
+    lines.append(f"Supervisors: {names}" if names else "Supervisors: none is running")
+    return lines
+
+
+def _row(counts: dict[str, int], *names: str) -> str:
+    return "  " + "".join(f"{f'{name} {counts[name]}':<16}" for name in names).rstrip()

@@ -1,0 +1,124 @@
+"""Print what belongs to one task, or set its fields.
+
+log is the log of its sessions, plan and knowledge are the agent's own files, qa its questions and your answers, events
+what the ledger says of it, stderr what its program complained about.
+
+Examples:
+  fleet task fleet-abc plan
+  fleet task fleet-abc set coder=codex model=o3 priority=0
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleet.errors import FleetError, UsageError
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+
+FILES = {
+    "log": "log.jsonl",
+    "plan": "artifacts/PLAN_AND_STATUS.md",
+    "knowledge": "artifacts/KNOWLEDGE.md",
+    "qa": "artifacts/Q&A.md",
+    "stderr": "stderr.log",
+}
+OLD_STDERR = "log.stderr"  # where an older supervisor wrote it
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet task`."""
+    parser.add_argument("id", metavar="ID", help="a task")
+    parser.add_argument(
+        "what", metavar="WHAT", choices=[*FILES, "events", "set"], help=", ".join([*FILES, "events", "set"])
+    )
+    parser.add_argument("pairs", metavar="KEY=VALUE", nargs="*", help="for set: coder=, model=, cwd=, priority=")
+
+
+def live_help(context: Context) -> str:
+    """The tasks that run now, so that an id can be picked from the help."""
+    from fleet.cli.tasks import parse_states
+    from fleet.cli.words import now_ms
+    from fleet.projections.queue import lines
+
+    try:
+        found = lines(context.reads, context.settings, states=parse_states(None), limit=50, now=now_ms())
+    except FleetError:
+        return ""
+    if not found:
+        return "running now: none\n"
+    shown = [f"  {line.id}  [{line.coder}/{line.model or '-'}]  {line.title}" for line in found]
+    return "\n".join(["running now:", *shown]) + "\n"
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Print the file, the events, or the task after the change."""
+    if args.what == "set":
+        return _set(args, context)
+    if args.pairs:
+        raise UsageError(f"`{args.pairs[0]}`: only `set` takes values")
+    task = context.reads.find(args.id)
+    if args.what == "events":
+        return _events(task.uid, context)
+    return print_file(context, task.uid, args.what)
+
+
+def print_file(context: Context, uid: str, what: str, last: int | None = None) -> int:
+    """A file of a task, whole or its last lines."""
+    file = context.home.task_dir(uid) / FILES[what]
+    if what == "stderr" and not file.exists():
+        file = context.home.task_dir(uid) / OLD_STDERR
+    text = _read(file)
+    if text is None:
+        if context.json:
+            context.print_json({"task": uid, "file": str(file), "text": None})
+        context.note(f"{uid} has no {what} yet ({file})")
+        return 0
+    if last is not None:
+        text = "".join(text.splitlines(keepends=True)[-last:])
+    if context.json:
+        context.print_json({"task": uid, "file": str(file), "text": text})
+    else:
+        context.out.write(text if text.endswith("\n") or not text else text + "\n")
+    return 0
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise FleetError(f"{file} cannot be read: {exc.strerror}") from exc
+
+
+def _events(uid: str, context: Context) -> int:
+    from fleet.cli.ledger import line_of
+
+    entries = context.reads.chain(uid)
+    if context.json:
+        context.print_json([{"seq": entry.seq, "event": entry.event} for entry in entries])
+    else:
+        context.print_lines(line_of(entry) for entry in entries)
+    return 0
+
+
+def _set(args: argparse.Namespace, context: Context) -> int:
+    from fleet.cli.add import directory
+    from fleet.control.control import parse_settings
+
+    if not args.pairs:
+        raise UsageError("nothing to set", hint=f"fleet task {args.id} set coder=codex")
+    pairs = [
+        f"cwd={directory(pair[4:])}" if pair.startswith("cwd=") and pair != "cwd=" else pair for pair in args.pairs
+    ]
+    task = context.control.edit(args.id, parse_settings(pairs))
+    if context.json:
+        context.print_json(task)
+        return 0
+    values = {"coder": task.coder, "model": task.model, "cwd": task.cwd, "priority": task.priority}
+    context.print(f"{task.uid}: " + ", ".join(f"{k}={'(default)' if v is None else v}" for k, v in values.items()))
+    return 0

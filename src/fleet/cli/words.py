@@ -1,0 +1,37 @@
+"""Times and amounts, in words for people."""
+
+from __future__ import annotations
+
+import time
+
+
+def now_ms() -> int:
+    """The clock."""
+    return time.time_ns() // 1_000_000
+
+
+def when(at: int) -> str:
+    """A moment, in the local time of whoever reads it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at / 1000))
+
+
+def span(milliseconds: int) -> str:
+    """A duration: its two largest parts."""
+    seconds = max(0, milliseconds) // 1000
+    if seconds < 60:
+        return f"{seconds}s"
+    if seconds < 3600:
+        return f"{seconds // 60}m{seconds % 60:02}s"
+    if seconds < 86400:
+        return f"{seconds // 3600}h{seconds % 3600 // 60:02}m"
+    return f"{seconds // 86400}d{seconds % 86400 // 3600:02}h"
+
+
+def ago(at: int) -> str:
+    """How long since a moment."""
+    return f"{span(now_ms() - at)} ago"
+
+
+def count(n: int, one: str) -> str:
+    """`1 task`, `2 tasks`."""
+    return f"{n} {one}" if n == 1 else f"{n} {one}s"

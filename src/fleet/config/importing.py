@@ -1,0 +1,112 @@
+"""Take over a Fleet Manager's config.yaml or a runtime.toml: all of it, or nothing."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fleet.config import secrets
+from fleet.config.edit import Change, Draft, check, lock_path, open_draft, save
+from fleet.config.fields import find
+from fleet.config.files import locked
+from fleet.config.foreign import parse_manager
+from fleet.config.home import Home, require
+from fleet.config.load import parse, read_text
+from fleet.config.render import host_table
+from fleet.config.runtime import parse_runtime
+from fleet.errors import NotFound
+
+WEBHOOK = "FLEET_WEBHOOK_URL"
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """What an import did."""
+
+    changes: list[Change]
+    notes: list[str]
+
+
+def import_file(home: Home, path: Path) -> Imported:
+    """Carry what a foreign file says into fleet.toml. A second time changes nothing more."""
+    require(home)
+    text = read_text(path)
+    if text is None:
+        raise NotFound(f"there is no file {path}")
+    with locked(lock_path(home)):
+        draft = open_draft(home)
+        parse(draft.text, home.toml)  # import into a file that works, or say what is wrong with it
+        done = Imported([], [])
+        secret = None
+        if _is_runtime(text, path):
+            runtime = parse_runtime(text, path)
+            _set_all(draft, {f"supervisor.{name}": value for name, value in runtime.values.items()}, done)
+            done.notes.extend(runtime.notes)
+        else:
+            secret = _take_manager(home, draft, parse_manager(text, path), done)
+        check(home, draft)
+        if secret is not None:
+            secrets.put(home, WEBHOOK, secret)  # first: a name without a value would be worse than the reverse
+        if done.changes:
+            save(home, draft)
+    return done
+
+
+def _is_runtime(text: str, path: Path) -> bool:
+    """Whether the file is TOML: by its name, else by what it says."""
+    if path.suffix in (".yaml", ".yml", ".toml"):
+        return path.suffix == ".toml"
+    try:
+        return bool(tomllib.loads(text))
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _take_manager(home: Home, draft: Draft, table: dict[str, Any], done: Imported) -> str | None:
+    """Put a config.yaml into the draft; what is left is the webhook's address, where it is new."""
+    _add_sprites(draft, table.get("sprites", []), done)
+    _set_all(draft, {f"timeouts.{name}": value for name, value in table.get("timeouts", {}).items()}, done)
+    address = table.get("alerts", {}).get("webhook_url")
+    if address is None:
+        return None
+    _set_all(draft, {"alerts.webhook_env": WEBHOOK if address else ""}, done)
+    if not address or secrets.read(home).get(WEBHOOK) == address:
+        return None
+    done.notes.append(f"the webhook's address went to {home.secrets} as {WEBHOOK}; fleet.toml only names it")
+    return str(address)
+
+
+def _set_all(draft: Draft, values: dict[str, Any], done: Imported) -> None:
+    for key, value in values.items():
+        field = find(key)
+        assert field is not None  # the foreign file has been checked against these very fields
+        old = draft.value(field)
+        if old != value or not draft.stated(field):
+            draft.set(field, value)
+            done.changes.append(Change(key, old, value))
+
+
+def _add_sprites(draft: Draft, names: list[str], done: Imported) -> None:
+    for name in dict.fromkeys(names):
+        hosts: list[dict[str, Any]] = draft.table.get("hosts", [])
+        wanted = {"name": name, "kind": "sprite", "api_name": name}
+        if any(_is_sprite(host, name) for host in hosts):
+            continue
+        place = next((at for at, host in enumerate(hosts) if host["name"] == name), None)
+        if place is None:
+            draft.add("hosts", wanted, host_table(wanted))
+            done.changes.append(Change(f"hosts.{name}", None, wanted))
+            continue
+        for key, value in wanted.items():
+            old = hosts[place].get(key)
+            if old != value:
+                draft.set_host(place, key, value)
+                done.changes.append(Change(f"hosts.{name}.{key}", old, value))
+
+
+def _is_sprite(host: dict[str, Any], api_name: str) -> bool:
+    """Whether a host of fleet.toml is that sprite already, perhaps under a better name."""
+    called = host.get("api_name") or host["name"]
+    return host.get("kind", "sprite") == "sprite" and bool(called == api_name)

@@ -1,0 +1,57 @@
+"""Settings as TOML text: a value, a table, everything that is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from fleet.config.fields import sections
+from fleet.config.settings import Settings
+
+
+def literal(value: Any) -> str:
+    """A value as TOML writes it, on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")  # JSON lets it stand, TOML does not
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(literal(item) for item in value)}]"
+    raise TypeError(f"{type(value).__name__} has no place in fleet.toml")
+
+
+def inline(value: Any) -> str:
+    """Any value on one line, a table too."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {literal(each)}" for name, each in value.items()) + " }"
+    return literal(value)
+
+
+def host_table(values: dict[str, Any]) -> str:
+    """One more `[[hosts]]`."""
+    return "\n".join(["[[hosts]]", *(f"{name} = {literal(value)}" for name, value in values.items())]) + "\n"
+
+
+def effective(settings: Settings, stated: Collection[str]) -> str:
+    """Every setting in force; those whose dotted names are not among `stated` are marked as defaults."""
+    blocks = []
+    for section in sections():
+        value = getattr(settings, section.name)
+        if section.many:
+            blocks += [host_table(_given(each)) for each in value]
+            continue
+        lines = [f"[{section.name}]"]
+        for field in section.fields:
+            mark = "" if field.key in stated else "  # default"
+            lines.append(f"{field.name} = {literal(getattr(value, field.name))}{mark}")
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def _given(struct: msgspec.Struct) -> dict[str, Any]:
+    """The fields of an entry, without those that are empty by default."""
+    return {name: value for name, value in msgspec.structs.asdict(struct).items() if value != ""}

@@ -1,0 +1,191 @@
+"""Every setting: its type, its bounds, its default and its description.
+
+The JSON Schema, the comments in a new fleet.toml, the errors and the reference are all made from these classes.
+`extra` of a Meta says how to speak of the value: `expected` in place of words made from the bounds, `refusal` in
+place of the whole sentence, and `private` where a wrong value may be a secret and must not be repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+END = r"$(?!\n)"  # `$` alone would let a line break follow
+NAME = rf"[A-Za-z0-9_][A-Za-z0-9_.@:-]{{0,127}}{END}"
+VARIABLE = rf"^(?:[A-Z_][A-Z0-9_]*)?{END}"
+A_NAME = "a name of letters, digits and . _ @ : - that does not begin with -"
+A_VARIABLE = {"refusal": "give the NAME of an environment variable, not the value", "private": True}
+
+ALIASES = ("max_concurrent", "coder", "model", "context_pressure_threshold_pct")  # also taken without [supervisor]
+
+
+class ClashError(ValueError):
+    """Fields that are right each by itself and wrong together; `path` leads to the one to change."""
+
+    def __init__(self, path: tuple[str | int, ...], text: str) -> None:
+        super().__init__(text)
+        self.path = path
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of fleet.toml."""
+
+
+class Supervisor(Section, frozen=True, kw_only=True):
+    """How tasks are run."""
+
+    max_concurrent: Annotated[int, Meta(ge=1, le=1000, description="How many sessions may run at once.")] = 3
+    coder: Annotated[
+        str,
+        Meta(
+            pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,127}}{END}",
+            description="The coder of a task that names none.",
+            extra={"expected": "the name of a coder"},
+        ),
+    ] = "claude"
+    model: Annotated[
+        str,
+        Meta(
+            pattern=rf"^[^\s\x00-\x1f\x7f-][^\x00-\x1f\x7f]{{0,199}}{END}",
+            description="The model of a task that names none; each coder reads it in its own way.",
+            extra={"expected": "the name of a model"},
+        ),
+    ] = "sonnet"
+    context_pressure_threshold_pct: Annotated[
+        int,
+        Meta(ge=1, le=100, description="End a session when its prompt fills this share of the context, in per cent."),
+    ] = 90
+
+
+class Queue(Section, frozen=True, kw_only=True):
+    """Where tasks come from."""
+
+    source: Annotated[
+        Literal["fleet", "beads"],
+        Meta(description="Whose queue is worked on: Fleet's own, or the one that the bd program keeps."),
+    ] = "fleet"
+    prefix: Annotated[
+        str,
+        Meta(
+            pattern=rf"^[a-z][a-z0-9-]{{0,31}}{END}",
+            description="What the ids of new tasks begin with.",
+            extra={"expected": "a lower-case letter, then up to 31 of a-z, 0-9 and -"},
+        ),
+    ] = "fleet"
+
+
+class Store(Section, frozen=True, kw_only=True):
+    """Where the queue and the ledger are kept."""
+
+    url: Annotated[
+        str,
+        Meta(
+            pattern=r"^$|^postgres(?:ql)?://",
+            description="A PostgreSQL address without its password; empty for a SQLite file in the home.",
+            extra={"expected": "an address that begins with postgresql://, or nothing", "private": True},
+        ),
+    ] = ""
+    schema: Annotated[
+        str,
+        Meta(
+            pattern=rf"^(?!pg_)[a-z_][a-z0-9_]{{0,62}}{END}",
+            description="The schema that holds the tables, on PostgreSQL.",
+            extra={"expected": "a lower-case identifier of at most 63 characters"},
+        ),
+    ] = "fleet"
+    password_env: Annotated[
+        str,
+        Meta(
+            pattern=VARIABLE,
+            description="The NAME of an environment variable with the password; ~/.pgpass is honoured without it.",
+            extra=A_VARIABLE,
+        ),
+    ] = ""
+    mirror: Annotated[
+        Literal["auto", "on", "off"],
+        Meta(description="Whether the ledger is also written to fleet.jsonl; auto means on for SQLite only."),
+    ] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.url and holds_password(self.url):
+            raise ClashError(("url",), "holds a password; use ~/.pgpass, or name a variable in store.password_env")
+
+
+Seconds = Annotated[int, Meta(gt=0, le=86400)] | Annotated[float, Meta(gt=0, le=86400)]
+
+
+class Timeouts(Section, frozen=True, kw_only=True):
+    """How long Fleet waits for a machine, in seconds."""
+
+    api_status: Annotated[Seconds, Meta(description="For the sprites API to tell a machine's state.")] = 10
+    health_probe: Annotated[Seconds, Meta(description="For a machine to answer a probe.")] = 15
+    command_exec: Annotated[Seconds, Meta(description="For a command of `fleet exec` to end.")] = 60
+
+
+class Alerts(Section, frozen=True, kw_only=True):
+    """Who is told when something is wrong."""
+
+    webhook_env: Annotated[
+        str,
+        Meta(
+            pattern=VARIABLE,
+            description="The NAME of a variable with the webhook's address, in the environment or in secrets.env.",
+            extra=A_VARIABLE,
+        ),
+    ] = ""
+
+
+class Host(Section, frozen=True, kw_only=True):
+    """A machine; repeat the table for each."""
+
+    name: Annotated[
+        str,
+        Meta(pattern=rf"^{NAME}", description="What you call it; unique.", extra={"expected": A_NAME}),
+    ]
+    kind: Annotated[
+        Literal["local", "ssh", "sprite"],
+        Meta(description="How it is reached."),
+    ] = "sprite"
+    api_name: Annotated[
+        str,
+        Meta(
+            pattern=rf"^(?:{NAME})?{END}",
+            description="What its provider calls it, where that differs from the name.",
+            extra={"expected": f"nothing, or {A_NAME}"},
+        ),
+    ] = ""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that fleet.toml may say."""
+
+    supervisor: Supervisor = Supervisor()
+    queue: Queue = Queue()
+    store: Store = Store()
+    timeouts: Timeouts = Timeouts()
+    alerts: Alerts = Alerts()
+    hosts: tuple[Host, ...] = ()
+
+    def __post_init__(self) -> None:
+        seen: dict[str, int] = {}
+        for place, host in enumerate(self.hosts):
+            first = seen.setdefault(host.name, place)
+            if first != place:
+                raise ClashError(("hosts", place, "name"), f'"{host.name}" is also the name of host {first + 1}')
+
+
+def holds_password(url: str) -> bool:
+    """Whether a PostgreSQL address carries a password, before the host or among its parameters."""
+    from urllib.parse import unquote
+
+    rest = url.partition("://")[2]
+    address, _, parameters = rest.partition("?")
+    if "@" not in address and "/" not in address:
+        address = rest  # a `?` within a password
+    user, _, _ = address.rpartition("@")
+    if user.partition(":")[2]:
+        return True
+    pairs = [unquote(word).partition("=") for word in parameters.split("&")]
+    return any(name.strip().lower().endswith("password") and value for name, _, value in pairs)

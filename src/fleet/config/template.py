@@ -1,0 +1,42 @@
+"""The text of a new fleet.toml: every setting with its description and, commented out, its default."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fleet.config.fields import Field, SectionInfo, bare, sections, words
+from fleet.config.render import literal
+
+HEAD = """\
+# Settings of this Fleet home. A line such as `# model = ...` shows a default: take the `# ` away to change it,
+# or run `fleet config set KEY=VALUE`, which keeps your comments. `fleet config show` prints what is in force.
+"""
+EXAMPLES = {"name": "builder-1", "kind": "ssh"}
+
+
+def template() -> str:
+    """What `fleet init` writes; loading it gives the defaults, with or without the marks taken away."""
+    return "\n".join([HEAD, *(_array(each) if each.many else _table(each) for each in sections())])
+
+
+def _table(section: SectionInfo) -> str:
+    lines = [f"# {section.description}", f"[{section.name}]"]
+    for field in section.fields:
+        lines += [f"# {_described(field)}", f"# {field.name} = {literal(field.default)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _array(section: SectionInfo) -> str:
+    """An array has no default to show, so an example stands there, set in."""
+    lines = [f"# {section.description} An example:", f"#     [[{section.name}]]"]
+    for field in section.fields:
+        optional = field.default is not msgspec.NODEFAULT
+        default = f" Default: {literal(field.default)}" if optional else ""
+        lines.append(f"#     # {_described(field)}{default}")
+        lines.append(f"#     {field.name} = {literal(EXAMPLES.get(field.name, field.default))}")
+    return "\n".join(lines) + "\n"
+
+
+def _described(field: Field) -> str:
+    """The description, and the choices or bounds where there are any."""
+    return field.description if bare(field.type) is str else f"{field.description} ({words(field.type)})"

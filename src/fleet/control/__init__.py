@@ -1,0 +1,1 @@
+"""Control: every verb that a person can issue."""

@@ -1,0 +1,178 @@
+"""The verbs. Each is one transition of the store, then the files that people and agents read are brought up with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from fleet.config.home import Home
+from fleet.control import qa, taskfile
+from fleet.errors import Conflict, UsageError
+from fleet.model.intent import Intent
+from fleet.model.receipt import Verdict
+from fleet.model.spec import RunSpec
+from fleet.model.states import IN_PROGRESS, OPEN, Result
+from fleet.model.task import BLOCKS, Comment, NewTask, Task, TaskEdit
+from fleet.store.store import Store
+
+
+class Control:
+    """Verbs, in one person's name. What raises has changed nothing."""
+
+    def __init__(
+        self,
+        store: Store,
+        home: Home,
+        *,
+        by: str,
+        machine: str,
+        check_coder: Callable[[str], str],
+        after: Callable[[], object],
+    ) -> None:
+        self.reads = store
+        self._store = store
+        self._home = home
+        self._by = by
+        self._machine = machine
+        self._check_coder = check_coder
+        self._after = after
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    def add(self, new: NewTask) -> Task:
+        """Put a task in the queue. A directory binds it to this machine."""
+        if new.coder:
+            self._check_coder(new.coder)
+        needs = tuple(self._store.find(word).uid for word in new.needs)
+        bound = replace(new, needs=needs, host=new.host or (self._machine if new.cwd else None))
+        (task,) = self._store.submit([bound], by=self._by).result()
+        return self._written(task)
+
+    def submit(self, spec: RunSpec) -> list[Task]:
+        """Put the tasks of a spec in the queue, as one run."""
+        for task in spec.tasks:
+            if task.coder:
+                self._check_coder(task.coder)
+        new = [replace(task.new(), host=self._machine if task.cwd else None) for task in spec.tasks]
+        return [self._written(task) for task in self._store.submit(new, run=spec.new(), by=self._by).result()]
+
+    def edit(self, word: str, change: TaskEdit) -> Task:
+        """Change a task's own fields."""
+        fields = change.changes()
+        if fields.get("coder"):
+            self._check_coder(str(fields["coder"]))
+        if "cwd" in fields and "host" not in fields:
+            change = replace(change, host=self._machine if fields["cwd"] else None)
+        task = self._store.edit(self._store.find(word).uid, change, by=self._by).result()
+        return self._written(task)
+
+    def amend(self, word: str, change: Callable[[Task], TaskEdit]) -> Task:
+        """Change a task by what stands in it, such as adding a label; it is read and written in one step."""
+        task = self._store.amend(self._store.find(word).uid, change, by=self._by).result()
+        return self._written(task)
+
+    def take_file_edits(self, word: str) -> Task:
+        """Take what a person changed in a task's task.json by hand: coder, model, cwd."""
+        task = self._store.find(word)
+        edits = taskfile.edits(self._home, task)
+        return self.edit(task.uid, TaskEdit(**edits)) if edits else task
+
+    def link(self, word: str, other: str, kind: str = BLOCKS) -> Task:
+        """Make a task need another, or relate them."""
+        task = self._store.link(
+            self._store.find(word).uid, self._store.find(other).uid, kind=kind, by=self._by
+        ).result()
+        return self._written(task)
+
+    def unlink(self, word: str, other: str) -> Task:
+        """Take a relation away."""
+        task = self._store.unlink(self._store.find(word).uid, self._store.find(other).uid, by=self._by).result()
+        return self._written(task)
+
+    def comment(self, word: str, text: str) -> Comment:
+        """Remark on a task."""
+        made = self._store.comment(self._store.find(word).uid, text, by=self._by).result()
+        self._after()
+        return made
+
+    def block(self, word: str, kind: str, text: str) -> Task:
+        """Hold a task until a person lets it go."""
+        task = self._store.block(self._store.find(word).uid, kind, text, by=self._by).result()
+        return self._written(task)
+
+    def take(self, word: str) -> Task:
+        """Take a queued task for oneself: no supervisor runs it until it is put back."""
+        task = self._store.take(self._store.find(word).uid, by=self._by).result()
+        return self._written(task)
+
+    def answer(self, word: str, text: str) -> Task:
+        """Answer what a task waits for; it is queued again, and the answer stands in its Q&A.md."""
+        asked = self._store.find(word)
+        task = self._store.answer(asked.uid, text, by=self._by).result()
+        self._written(task)
+        qa.append(self._home, asked, text, at=task.updated_at)
+        return task
+
+    def close_task(self, word: str, reason: str) -> Task:
+        """A person says that a task is done. The receipt says that a person said it."""
+        found = self._store.find(word)
+        verdict = Verdict(result=Result.PASS, reason=reason, scorer="manual", evidence=(f"closed by {self._by}",))
+        task = self._store.settle(found.uid, verdict, by=self._by).result()
+        return self._written(task)
+
+    def requeue(self, word: str, reason: str) -> Task:
+        """Put a task that ended or is held back into the queue."""
+        task = self._store.requeue(self._store.find(word).uid, reason, by=self._by).result()
+        return self._written(task)
+
+    def stop(self, word: str, reason: str) -> Task | Intent:
+        """Cancel a task. One in progress must be stopped by its supervisor: that is recorded as an intent."""
+        found = self._store.find(word)
+        if found.state in IN_PROGRESS:
+            return self._ask_to_stop(found, reason)
+        try:
+            task = self._store.cancel(found.uid, reason, by=self._by).result()
+        except Conflict:
+            now = self._store.task(found.uid)
+            if now.state not in IN_PROGRESS:
+                raise
+            return self._ask_to_stop(now, reason)  # it was claimed in between
+        return self._written(task)
+
+    def stop_all(self, reason: str) -> list[Task | Intent]:
+        """Cancel everything that has not ended."""
+        stopped = []
+        for task in self._store.tasks(OPEN):
+            if self._store.task(task.uid).state in OPEN:  # not skipped by now for another's sake
+                stopped.append(self.stop(task.uid, reason))
+        return stopped
+
+    def _ask_to_stop(self, task: Task, reason: str) -> Intent:
+        intent = self._store.intend("stop", task.uid, args={"reason": reason}, by=self._by).result()
+        self._after()
+        return intent
+
+    def _written(self, task: Task) -> Task:
+        taskfile.write(self._home, task)
+        self._after()
+        return task
+
+
+def parse_settings(pairs: Iterable[str]) -> TaskEdit:
+    """`coder=codex priority=0` as an edit of a task. An empty value goes back to the default."""
+    fields: dict[str, Any] = {}
+    for pair in pairs:
+        name, eq, value = pair.partition("=")
+        if not eq or name not in ("coder", "model", "cwd", "priority"):
+            raise UsageError(f"`{pair}` is not coder=, model=, cwd= or priority=")
+        if name == "priority":
+            if not value.isdecimal():
+                raise UsageError(f"priority must be 0 (most urgent) to 4, not `{value}`")
+            fields[name] = int(value)
+        else:
+            fields[name] = value or None
+    return TaskEdit(**fields)

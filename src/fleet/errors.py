@@ -1,0 +1,149 @@
+"""Everything that can go wrong, as one tree.
+
+    FleetError
+    ├── UsageError              exit 2   wrong words on the command line, or a value that cannot be taken
+    │   ├── ConfigError                  fleet.toml cannot be used; carries file, line and the nearest valid key
+    │   └── CycleError                   tasks would need each other in a circle
+    ├── NotFound                exit 4   no such task, run, host, session, file
+    ├── Ambiguous               exit 2   a short id fits more than one thing
+    ├── Conflict                exit 1   the thing is not in a state that allows this
+    │   ├── IllegalMove                  a transition that the tables of the model do not have
+    │   └── Fenced                       somebody else owns this session now: stop acting on it
+    │       └── LeaseLost                this supervisor's lease has ended
+    ├── HomeError               exit 1   the home cannot be used
+    │   └── NoHome              exit 4   there is no home yet
+    ├── StoreError              exit 1   the store failed
+    │   ├── StoreBusy           retry    another process holds the write lock too long
+    │   ├── StoreFull           retry    no space left on the device
+    │   ├── StoreReadOnly                the home cannot be written
+    │   ├── StoreCorrupt                 the database is damaged
+    │   ├── StoreTooNew                  a newer Fleet wrote this home
+    │   └── StoreUnreachable    retry    the database server does not answer
+    ├── LedgerBroken            exit 1   the hash chain or the fold does not agree with what is stored
+    └── ProgramError            exit 1   a program that Fleet drives failed
+        └── ProgramMissing               it is not installed
+
+The docstring of a class says what happened, in words for the operator. An agent that fails is not here:
+that is a receipt.
+"""
+
+from __future__ import annotations
+
+
+class FleetError(Exception):
+    """Something went wrong that a person should read about."""
+
+    retryable = False
+    exit_code = 1
+    hint = ""
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").split("\n", 1)[0])
+        if hint is not None:
+            self.hint = hint
+
+
+class UsageError(FleetError):
+    """A value was given that cannot be taken."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """The configuration cannot be used."""
+
+
+class CycleError(UsageError):
+    """The tasks would need each other in a circle."""
+
+
+class NotFound(FleetError):
+    """There is no such thing."""
+
+    exit_code = 4
+
+
+class Ambiguous(UsageError):
+    """A short id fits more than one thing."""
+
+
+class Conflict(FleetError):
+    """The thing is not in a state that allows this."""
+
+
+class IllegalMove(Conflict):
+    """This state cannot be reached from the present one."""
+
+
+class Fenced(Conflict):
+    """Somebody else owns this session now; nothing was written."""
+
+
+class LeaseLost(Fenced):
+    """This supervisor's lease has ended; it must stop acting."""
+
+
+class HomeError(FleetError):
+    """The home directory cannot be used."""
+
+
+class NoHome(HomeError):
+    """There is no Fleet home here yet."""
+
+    exit_code = 4
+    hint = "run `fleet init` (or `fleet init --here` for a home in this directory)"
+
+
+class StoreError(FleetError):
+    """The store failed; nothing was written."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store's write lock; nothing was written."""
+
+    retryable = True
+    hint = "run the same command again in a moment"
+
+
+class StoreFull(StoreError):
+    """No space is left for the store; nothing was written."""
+
+    retryable = True
+    hint = "free some space on the home's disk, then run the same command again"
+
+
+class StoreReadOnly(StoreError):
+    """The home cannot be written; nothing was written."""
+
+    hint = "check the owner and mode of the home, or choose another with --home"
+
+
+class StoreCorrupt(StoreError):
+    """The database is damaged."""
+
+    hint = "run `fleet init --force`: it keeps the damaged file and rebuilds the database from fleet.jsonl"
+
+
+class StoreTooNew(StoreError):
+    """A newer version of Fleet wrote this home; this one does not touch it."""
+
+    hint = "upgrade Fleet on this machine"
+
+
+class StoreUnreachable(StoreError):
+    """The database server does not answer."""
+
+    retryable = True
+    hint = "check [store] url in fleet.toml, and that the server runs"
+
+
+class LedgerBroken(FleetError):
+    """What the ledger says and what is stored do not agree."""
+
+
+class ProgramError(FleetError):
+    """A program that Fleet drives failed."""
+
+
+class ProgramMissing(ProgramError):
+    """A program that Fleet needs is not installed."""

@@ -1,0 +1,1 @@
+"""Hosts: what happens on a machine."""

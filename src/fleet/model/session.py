@@ -1,0 +1,134 @@
+"""A session: one attempt at a task, by one coder, on one host; and what the claim of a task needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from fleet.model.receipt import Usage
+from fleet.model.states import SessionState
+from fleet.model.task import Task
+
+
+class Fence(msgspec.Struct, frozen=True):
+    """The right to write about a session; lost as soon as somebody else takes it over."""
+
+    session: str
+    epoch: int
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One attempt as it stands: what the fold of its events gives."""
+
+    id: str
+    task: str
+    run: str | None = None
+    state: SessionState = SessionState.STARTING
+    epoch: int
+    worker: str
+    host: str
+    supervisor: str
+    coder: str
+    model: str | None = None
+    claimed_at: int
+    started_at: int | None = None
+    ended_at: int | None = None
+    pid: int | None = None
+    outcome: str | None = None
+
+    @property
+    def fence(self) -> Fence:
+        """The right to write about it."""
+        return Fence(self.id, self.epoch)
+
+
+def session_id(task: str, epoch: int) -> str:
+    """The name of the session that a task's launch with this epoch is."""
+    return f"{task}.{epoch}"
+
+
+def task_of(session: str) -> str:
+    """The task that a session is an attempt at."""
+    return session.rpartition(".")[0]
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session came to its end."""
+
+    outcome: str  # ok, denied, auth, plan_limit, transient, context, refusal, budget, interrupted, crashed, stalled
+    state: SessionState = SessionState.EXITED
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How far the reading of a session's output has come. Not in the ledger: it changes with every line."""
+
+    cursor: int = 0  # the next byte of stdout to read
+    usage: Usage = Usage()
+    context_tokens: int = 0
+    peak_context_tokens: int = 0
+    last_output_at: int | None = None
+    parser: msgspec.Raw = msgspec.Raw(b"null")  # the coder's own state, opaque here
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """Room for one task, offered to a claim."""
+
+    worker: str
+    host: str
+    capabilities: frozenset[str] | None = None  # None: every capability
+    runs: frozenset[str] | None = None  # None: any run, and tasks without one
+    paused_coders: frozenset[str] = frozenset()
+
+
+class Defaults(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task inherits when it says nothing."""
+
+    coder: str
+    model: str
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A task that is ours to run, and the session to run it in."""
+
+    task: Task
+    session: Session
+
+
+class Lane(msgspec.Struct, frozen=True, array_like=True):
+    """All that placement asks of a task. Tasks of a lane are equal to a slot, so a claim looks at lanes, not tasks."""
+
+    run: str | None
+    host: str | None
+    coder: str | None
+    capabilities: tuple[str, ...]
+
+    @classmethod
+    def of(cls, task: Task) -> Lane:
+        """The lane that a task waits in."""
+        return cls(task.run, task.host, task.coder, tuple(sorted(set(task.capabilities))))
+
+    @property
+    def key(self) -> str:
+        """The lane as the store indexes it."""
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def parse(cls, key: str) -> Lane:
+        """The lane that a key stands for."""
+        return msgspec.json.decode(key, type=cls)
+
+
+def accepts(slot: Slot, lane: Lane, defaults: Defaults) -> bool:
+    """Whether a task of this lane may run in this slot."""
+    return (
+        (lane.host is None or lane.host == slot.host)
+        and (slot.runs is None or lane.run in slot.runs)
+        and (slot.capabilities is None or slot.capabilities.issuperset(lane.capabilities))
+        and (lane.coder or defaults.coder) not in slot.paused_coders
+    )
+
+
+def first_fit(slots: Iterable[Slot], lane: Lane, defaults: Defaults) -> Slot | None:
+    """The first slot, in the order offered, that accepts the lane."""
+    return next((slot for slot in slots if accepts(slot, lane, defaults)), None)

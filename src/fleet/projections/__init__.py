@@ -1,0 +1,1 @@
+"""Projections: every question that a person can ask; the answers are view objects."""

@@ -1,0 +1,178 @@
+"""Views of the queue: a line per task, one task in full, what waits for a person."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fleet.config.settings import Settings
+from fleet.errors import FleetError
+from fleet.model.session import Progress, Session
+from fleet.model.states import IN_PROGRESS, TaskState
+from fleet.model.task import Task, effective
+from fleet.store.reads import Reads
+
+
+class ReadyLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that could start now."""
+
+    id: str
+    title: str
+    cwd: str | None
+    priority: int
+
+
+class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A task in a table. `*_inherited` says that the value comes from the settings."""
+
+    id: str
+    title: str
+    state: TaskState
+    priority: int
+    coder: str
+    coder_inherited: bool
+    model: str | None
+    model_inherited: bool
+    cwd: str | None
+    reason: str
+    started_at: int | None = None
+    elapsed_ms: int | None = None
+    idle_ms: int | None = None
+    peak_context_tokens: int | None = None
+    events: int | None = None
+
+
+class Need(msgspec.Struct, frozen=True):
+    """A task that must be completed first, and where it stands."""
+
+    id: str
+    state: str
+
+
+class TaskDetail(TaskLine, frozen=True, kw_only=True):
+    """One task in full."""
+
+    description: str
+    run: str | None
+    host: str | None
+    labels: dict[str, str]
+    capabilities: tuple[str, ...]
+    needs: tuple[Need, ...]
+    needed_by: tuple[str, ...]
+    created_at: int
+    created_by: str
+    updated_at: int
+    not_before: int | None
+    attempts: int
+    question: str | None
+    question_kind: str | None
+    receipt: str | None
+    edited: dict[str, str | None]  # changed by hand in task.json; taken at the next claim
+    edited_error: str | None
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task waits for a person to say."""
+
+    id: str
+    title: str
+    kind: str
+    text: str
+    asked_at: int
+    asked_by: str
+
+
+def ready(reads: Reads, limit: int) -> list[ReadyLine]:
+    """What could start now, the most urgent and oldest first."""
+    return [
+        ReadyLine(id=task.uid, title=task.title, cwd=task.cwd, priority=task.priority)
+        for task in reads.ready(limit=limit)
+    ]
+
+
+def lines(
+    reads: Reads, settings: Settings, *, states: frozenset[TaskState] | None, limit: int, now: int
+) -> list[TaskLine]:
+    """Tasks in some states (None: in any), with how their sessions fare."""
+    found = reads.tasks(states, limit=limit)
+    return [TaskLine(**_line(reads, settings, task, now)) for task in found]  # type: ignore[arg-type]
+
+
+def detail(
+    reads: Reads, settings: Settings, task: Task, *, now: int, edited: dict[str, str | None] | FleetError
+) -> TaskDetail:
+    """One task in full. `edited` is what stands in its task.json that Fleet did not write there."""
+    unmet = dict(reads.unmet(task.uid))
+    line = _line(reads, settings, task, now)
+    return TaskDetail(
+        **line,  # type: ignore[arg-type]  # the fields of TaskLine, by name
+        description=task.description,
+        run=task.run,
+        host=task.host,
+        labels=task.labels,
+        capabilities=task.capabilities,
+        needs=tuple(Need(uid, unmet.get(uid, TaskState.COMPLETED.value)) for uid in task.needs),
+        needed_by=tuple(uid for uid, kind in reads.dependents(task.uid) if kind == "blocks"),
+        created_at=task.created_at,
+        created_by=task.created_by,
+        updated_at=task.updated_at,
+        not_before=task.not_before,
+        attempts=task.epoch,
+        question=task.block.text if task.block else None,
+        question_kind=task.block.kind if task.block else None,
+        receipt=task.receipt,
+        edited={} if isinstance(edited, FleetError) else edited,
+        edited_error=str(edited) if isinstance(edited, FleetError) else None,
+    )
+
+
+def questions(reads: Reads) -> list[Question]:
+    """Every blocked task and what it waits for."""
+    blocked = reads.tasks(frozenset({TaskState.BLOCKED}))
+    return [question for task in blocked if (question := question_of(task))]
+
+
+def question_of(task: Task) -> Question | None:
+    """What a task waits for a person to say, if it does."""
+    if task.block is None:
+        return None
+    return Question(
+        id=task.uid,
+        title=task.title,
+        kind=task.block.kind,
+        text=task.block.text,
+        asked_at=task.block.at,
+        asked_by=task.block.by,
+    )
+
+
+def _line(reads: Reads, settings: Settings, task: Task, now: int) -> dict[str, object]:
+    supervisor = settings.supervisor
+    chosen = effective(task.coder, task.model, default_coder=supervisor.coder, default_model=supervisor.model)
+    fields: dict[str, object] = {
+        "id": task.uid,
+        "title": task.title,
+        "state": task.state,
+        "priority": task.priority,
+        "coder": chosen.coder,
+        "coder_inherited": chosen.coder_inherited,
+        "model": chosen.model,
+        "model_inherited": chosen.model_inherited,
+        "cwd": task.cwd,
+        "reason": task.reason,
+    }
+    if task.session is not None and task.state in IN_PROGRESS:
+        fields |= _session(reads.session(task.session), reads.progress(task.session), now)
+    return fields
+
+
+def _session(session: Session, progress: Progress, now: int) -> dict[str, object]:
+    began = session.started_at or session.claimed_at
+    return {
+        "coder": session.coder,
+        "model": session.model,
+        "started_at": began,
+        "elapsed_ms": now - began,
+        "idle_ms": now - (progress.last_output_at or began),
+        "peak_context_tokens": progress.peak_context_tokens,
+        "events": progress.usage.events,
+    }

@@ -1,0 +1,51 @@
+"""The one screen: what is queued, running and done, who failed, and what needs a person."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fleet.model.states import TaskState
+from fleet.projections.queue import Question, question_of
+from fleet.store.reads import Reads
+
+COUNTED = (
+    "queued",
+    "running",
+    "verifying",
+    "blocked",
+    "completed",
+    "partial",
+    "failed",
+    "restarted",
+    "escalated",
+    "cancelled",
+    "stale",
+    "transport_failed",
+    "task_failed",
+    "verifier_failed",
+)
+SHOWN = 10
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """The work, counted. `stale` counts sessions without a sign of life; there are none without a supervisor."""
+
+    home: str
+    counts: dict[str, int]
+    total: int
+    needs_you: list[Question]
+    supervisors: list[str]
+
+
+def status(reads: Reads, home: str, run: str | None = None) -> Status:
+    """Where everything stands. Costs the same at any size of the ledger."""
+    found = reads.counts(run)
+    counts = {name: found.get(name, 0) for name in COUNTED}
+    blocked = reads.tasks(frozenset({TaskState.BLOCKED}), run=run, limit=SHOWN) if counts["blocked"] else []
+    return Status(
+        home=home,
+        counts=counts,
+        total=sum(counts[state.value] for state in TaskState),
+        needs_you=[question for task in blocked if (question := question_of(task))],
+        supervisors=[supervisor.id for supervisor in reads.supervisors()],
+    )

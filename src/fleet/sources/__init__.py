@@ -1,0 +1,1 @@
+"""Sources: outside queues that Fleet works on."""

@@ -1,0 +1,123 @@
+"""The verbs around the queue: supervisors and their leases, intents, hosts, cursors."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+from msgspec.structs import replace
+
+from fleet.errors import Conflict, NotFound
+from fleet.model import event as ev
+from fleet.model.host import Host
+from fleet.model.ids import host_subject, supervisor_subject
+from fleet.model.intent import Intent
+from fleet.model.supervisor import Supervisor
+from fleet.store import asks, ledger, rows
+from fleet.store.engine import Tx
+from fleet.store.sessions import require_lease
+from fleet.store.transition import apply
+
+
+def join(tx: Tx, supervisor: str, machine: str, pid: int, seconds: float) -> Supervisor:
+    """A supervisor begins to take tasks, under a lease."""
+    if tx.rows("SELECT 1 FROM supervisors WHERE id = ?", supervisor):
+        raise Conflict(f"supervisor {supervisor} has joined already")
+    made = Supervisor(id=supervisor, machine=machine, pid=pid, joined_at=tx.now)
+    subject = supervisor_subject(supervisor)
+    ledger.append(tx, ev.SupervisorJoined(subject=subject, at=tx.now, by=supervisor, supervisor=made))
+    tx.run("INSERT INTO supervisors (id, doc) VALUES (?, ?)", supervisor, rows.encode(made))
+    tx.lease(supervisor, seconds)
+    return made
+
+
+def renew(tx: Tx, supervisor: str, seconds: float) -> None:
+    """The lease holds for that long from now. Once it has ended it cannot be had back."""
+    require_lease(tx, supervisor)
+    tx.lease(supervisor, seconds)
+
+
+def leave(tx: Tx, supervisor: str, reason: str) -> None:
+    """A supervisor ends in good order; its sessions may be taken over at once. Saying it twice changes nothing."""
+    found = tx.rows(f"SELECT doc, left_at FROM supervisors WHERE id = ?{tx.for_update}", supervisor)
+    if not found:
+        raise NotFound(f"no supervisor `{supervisor}`")
+    if found[0][1] is None:
+        _left(tx, msgspec.json.decode(found[0][0], type=Supervisor), reason, supervisor)
+
+
+def expire(tx: Tx, *, by: str) -> list[Supervisor]:
+    """The supervisors whose lease has ended since the last look. Their sessions go on; they may now be adopted."""
+    found = tx.rows(f"SELECT doc FROM supervisors WHERE left_at IS NULL ORDER BY id{tx.for_update}")
+    known = [msgspec.json.decode(row[0], type=Supervisor) for row in found]
+    gone = [supervisor for supervisor in known if tx.lapsed(supervisor.id)]
+    return [_left(tx, supervisor, "its lease ended", by) for supervisor in gone]
+
+
+def _left(tx: Tx, supervisor: Supervisor, reason: str, by: str) -> Supervisor:
+    after = replace(supervisor, left_at=tx.now)
+    ledger.append(tx, ev.SupervisorLeft(subject=supervisor_subject(supervisor.id), at=tx.now, by=by, reason=reason))
+    tx.run("UPDATE supervisors SET left_at = ?, doc = ? WHERE id = ?", tx.now, rows.encode(after), supervisor.id)
+    return after
+
+
+def intend(tx: Tx, verb: str, target: str, args: dict[str, str], *, by: str) -> Intent:
+    """A person asks for something that only a supervisor can do. The same wish, still pending, is not asked twice."""
+    task = rows.task(tx, target)
+    for pending in asks.intents_of(tx, target):
+        if pending.outcome is None and (pending.verb, pending.args) == (verb, args):
+            return pending
+    made = Intent(id=f"i-{os.urandom(4).hex()}", verb=verb, target=task.uid, by=by, at=tx.now, args=args)
+    apply(tx, task, ev.IntentRecorded(subject=task.uid, at=tx.now, by=by, intent=made))
+    tx.run(
+        "INSERT INTO intents (id, seq, target, pending, doc) VALUES (?, ?, ?, 1, ?)",
+        made.id,
+        ledger.newest(tx, target),
+        made.target,
+        rows.encode(made),
+    )
+    return made
+
+
+def fulfil(tx: Tx, intent: str, outcome: str, detail: str, *, by: str) -> Intent:
+    """A supervisor did what was asked, or says why not. Saying it twice changes nothing."""
+    target = tx.rows("SELECT target FROM intents WHERE id = ?", intent)
+    if not target:
+        raise NotFound(f"no intent `{intent}`")
+    task = rows.task(tx, target[0][0])
+    found = msgspec.json.decode(tx.rows("SELECT doc FROM intents WHERE id = ?", intent)[0][0], type=Intent)
+    if found.outcome is not None:
+        return found
+    after = replace(found, outcome=outcome, detail=detail, settled_at=tx.now)
+    event = ev.IntentSettled(subject=task.uid, at=tx.now, by=by, intent=intent, outcome=outcome, detail=detail)
+    apply(tx, task, event)
+    tx.run("UPDATE intents SET pending = 0, doc = ? WHERE id = ?", rows.encode(after), intent)
+    return after
+
+
+def probed(tx: Tx, host: Host, *, by: str) -> Host:
+    """What a probe found. The ledger hears of it when the host's state changes; `since` says when it last did."""
+    tx.exclusively(host_subject(host.name))
+    found = tx.rows(f"SELECT doc FROM hosts WHERE name = ?{tx.for_update}", host.name)
+    known = msgspec.json.decode(found[0][0], type=Host) if found else None
+    same = known is not None and (known.state, known.kind, known.draining) == (host.state, host.kind, host.draining)
+    after = replace(host, since=known.since) if same and known is not None else replace(host, since=tx.now)
+    if not same:
+        ledger.append(tx, ev.HostChanged(subject=host_subject(host.name), at=tx.now, by=by, host=after))
+    tx.run(
+        "INSERT INTO hosts (name, doc) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET doc = excluded.doc",
+        host.name,
+        rows.encode(after),
+    )
+    return after
+
+
+def advance(tx: Tx, name: str, position: str) -> None:
+    """A reader of the feed has dealt with everything up to a position."""
+    tx.run(
+        "INSERT INTO cursors (name, position, updated_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET position = excluded.position, updated_at = excluded.updated_at",
+        name,
+        position,
+        tx.now,
+    )

@@ -1,0 +1,166 @@
+"""Every question that is put to the store, as queries on one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from fleet.model.intent import Intent
+from fleet.model.session import Lane, Session
+from fleet.model.states import LIVE, SessionState, TaskState
+from fleet.model.task import BLOCKS, Task
+from fleet.store.engine import Tx, Value
+from fleet.store.rows import READY
+
+T = TypeVar("T")
+_task = msgspec.json.Decoder(Task).decode
+LIMIT = 1 << 31
+ENOUGH = 6  # of ids that fit a short form: more are not listed
+
+
+def decode_all(rows: list[tuple[str, ...]], kind: type[T]) -> list[T]:
+    """Documents of one kind, from rows whose first column they are."""
+    decode = msgspec.json.Decoder(kind).decode
+    return [decode(row[0]) for row in rows]
+
+
+def ready(tx: Tx, limit: int, now: int) -> list[Task]:
+    """What could start now, the most urgent and oldest first."""
+    return [_task(doc) for _, doc in shelf(tx, READY, limit, not_before=now)[:limit]]
+
+
+def waiting(tx: Tx, limit: int) -> list[Task]:
+    """Queued tasks that wait for others."""
+    return [_task(doc) for _, doc in shelf(tx, TaskState.QUEUED.value, limit)[:limit]]
+
+
+def tasks(
+    tx: Tx, states: Collection[TaskState] | None, *, run: str | None, limit: int, newest_first: bool
+) -> list[Task]:
+    """Tasks in some states, the most urgent and oldest first; of any state (None), by age."""
+    if states is not None and not newest_first:
+        found = [one for name in _shelves(states) for one in shelf(tx, name, limit, run=run)]
+        return [_task(doc) for _, doc in sorted(found, key=_urgency)[:limit]]
+    where, values = ("run = ?", [run]) if run is not None else ("1 = 1", [])
+    if states is not None:
+        shelves = sorted(_shelves(states))
+        where += f" AND shelf IN ({', '.join('?' * len(shelves))})"
+        values += shelves
+    order = "DESC" if newest_first else "ASC"
+    rows = tx.rows(f"SELECT doc FROM tasks WHERE {where} ORDER BY seq {order} LIMIT ?", *values, limit)
+    return [_task(row[0]) for row in rows]
+
+
+def _urgency(one: tuple[tuple[int, int, Lane], str]) -> tuple[int, int]:
+    return one[0][:2]
+
+
+def _shelves(states: Collection[TaskState]) -> set[str]:
+    return {state.value for state in states} | ({READY} if TaskState.QUEUED in states else set())
+
+
+def shelf(
+    tx: Tx,
+    name: str,
+    limit: int,
+    *,
+    run: str | None = None,
+    lane: Callable[[Lane], bool] | None = None,
+    not_before: int | None = None,
+    lock: str = "",
+) -> list[tuple[tuple[int, int, Lane], str]]:
+    """The tasks on a shelf, the most urgent and oldest first: up to `limit` of each lane that is wanted.
+
+    A lane that is not wanted costs one step through the index, however many tasks are in it.
+    """
+    due, times = ("", ()) if not_before is None else (" AND (not_before IS NULL OR not_before <= ?)", (not_before,))
+    sql = f"SELECT priority, seq, doc FROM tasks WHERE shelf = ? AND lane = ?{due} ORDER BY priority, seq LIMIT ?{lock}"
+    found = []
+    for known in lanes(tx, name):
+        if (run is None or known.run == run) and (lane is None or lane(known)):
+            rows = tx.rows(sql, name, known.key, *times, limit)
+            found += [((priority, seq, known), doc) for priority, seq, doc in rows]
+    return sorted(found, key=_urgency)
+
+
+def lanes(tx: Tx, name: str) -> Iterator[Lane]:
+    """The lanes of a shelf, each found by one step through the index."""
+    key = ""
+    while True:
+        step = tx.rows("SELECT lane FROM tasks WHERE shelf = ? AND lane > ? ORDER BY lane LIMIT 1", name, key)
+        if not step:
+            return
+        key = step[0][0]
+        yield Lane.parse(key)
+
+
+def matching(tx: Tx, word: str, prefix: str) -> list[str]:
+    """The uids that a short form may stand for: the whole, its beginning, or its end."""
+    if not word:
+        return []  # every id begins with nothing
+    for guess in (word, f"{prefix}-{word}"):
+        if tx.rows("SELECT 1 FROM tasks WHERE uid = ?", guess):
+            return [guess]
+    found: set[str] = set()
+    for start in (word, f"{prefix}-{word}"):
+        rows = tx.rows(
+            "SELECT uid FROM tasks WHERE uid >= ? AND uid < ? ORDER BY uid LIMIT ?", start, start + "~", ENOUGH
+        )
+        found.update(row[0] for row in rows)
+    if not found:
+        sql = "SELECT uid FROM tasks WHERE substr(uid, length(uid) - ?) = ? LIMIT ?"
+        rows = tx.rows(sql, len(word) - 1, word, ENOUGH)
+        found.update(row[0] for row in rows)
+    return sorted(found)
+
+
+def dependents(tx: Tx, uid: str) -> list[tuple[str, str]]:
+    """The tasks with a relation to this one, and its kind."""
+    return [(row[0], row[1]) for row in tx.rows("SELECT task, kind FROM links WHERE other = ? ORDER BY task", uid)]
+
+
+def unmet(tx: Tx, uid: str) -> list[tuple[str, str]]:
+    """What a task waits for: the needs that are not completed, and their states."""
+    rows = tx.rows(
+        "SELECT t.uid, t.shelf FROM links l JOIN tasks t ON t.uid = l.other"
+        " WHERE l.task = ? AND l.kind = ? AND t.shelf <> 'completed' ORDER BY t.seq",
+        uid,
+        BLOCKS,
+    )
+    return [(row[0], TaskState.QUEUED.value if row[1] == READY else row[1]) for row in rows]
+
+
+def sessions(tx: Tx, *, task: str | None = None, live: bool = False, supervisor: str | None = None) -> list[Session]:
+    """Sessions of a task, or those that are live, or those of a supervisor."""
+    where: list[str] = []
+    values: list[Value] = []
+    if live:
+        where.append(f"state IN ({_words(LIVE)})")
+    if task is not None:
+        where.append("id > ? AND id < ?")  # the ids of its sessions are its own, a dot and a number
+        values += [f"{task}.", f"{task}/"]
+    if supervisor is not None:
+        where.append("supervisor = ?")
+        values.append(supervisor)
+    condition = f"WHERE {' AND '.join(where)} " if where else ""
+    return decode_all(tx.rows(f"SELECT doc FROM sessions {condition}ORDER BY seq", *values), Session)
+
+
+def orphans(tx: Tx) -> list[Session]:
+    """Live sessions whose supervisor has left."""
+    rows = tx.rows(
+        f"SELECT s.doc FROM sessions s JOIN supervisors v ON v.id = s.supervisor"
+        f" WHERE s.state IN ({_words(LIVE)}) AND v.left_at IS NOT NULL ORDER BY s.seq"
+    )
+    return decode_all(rows, Session)
+
+
+def intents_of(tx: Tx, target: str) -> list[Intent]:
+    """What was asked about a task, oldest first."""
+    return decode_all(tx.rows("SELECT doc FROM intents WHERE target = ? ORDER BY seq", target), Intent)
+
+
+def _words(states: Collection[SessionState]) -> str:
+    return ", ".join(f"'{state.value}'" for state in sorted(states))

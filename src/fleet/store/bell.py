@@ -1,0 +1,77 @@
+"""The doorbell of a SQLite home: after a commit, a datagram to each listener's own socket in `bells/`."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import socket
+import time
+from pathlib import Path
+
+SETTLED_NS = 2_000_000_000  # a directory changed twice within a tick of its clock shows one time for both
+_ids = iter(range(1 << 30))
+
+
+def _address(bells: Path, name: str, directory: int) -> str:
+    """A path that fits into a socket address, however long the home's is."""
+    if os.path.exists("/proc/self/fd"):
+        return f"/proc/self/fd/{directory}/{name}"
+    return str(bells / name)
+
+
+def ring(bells: Path) -> None:
+    """Wake every listener; dead ones are removed, full ones have been rung before. Never raises: a commit is done."""
+    with contextlib.suppress(OSError):
+        names = os.listdir(bells)
+        if names:
+            _ring(bells, names)
+
+
+def _ring(bells: Path, names: list[str]) -> None:
+    directory = os.open(bells, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            for name in names:
+                try:
+                    sender.sendto(b"!", _address(bells, name, directory))
+                except OSError as exc:
+                    if exc.errno == errno.ECONNREFUSED:
+                        with contextlib.suppress(OSError):
+                            os.unlink(bells / name)
+    finally:
+        os.close(directory)
+
+
+class SocketBell:
+    """One listener."""
+
+    def __init__(self, bells: Path) -> None:
+        bells.mkdir(mode=0o700, exist_ok=True)
+        self._path = bells / f"{os.getpid()}.{next(_ids)}"
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        directory = os.open(bells, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            self._path.unlink(missing_ok=True)  # left by a dead process of the same number
+            self._socket.bind(_address(bells, self._path.name, directory))
+        finally:
+            os.close(directory)
+
+    def wait(self, timeout: float) -> bool:
+        ready, _, _ = select.select([self._socket], [], [], timeout)
+        if not ready:
+            return False
+        with contextlib.suppress(BlockingIOError):
+            while self._socket.recv(16):
+                pass
+        return True
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+        self._path.unlink(missing_ok=True)

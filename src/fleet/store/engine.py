@@ -1,0 +1,82 @@
+"""The contract between the verbs, which are written once, and the two databases that can carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from fleet.store.pending import Pending
+
+T = TypeVar("T")
+Value: TypeAlias = "str | int | bytes | None"
+Row: TypeAlias = "tuple[Any, ...]"
+
+
+class Tx(Protocol):
+    """One transaction. SQL is the same text on both databases, with `?` for each value."""
+
+    now: int  # UTC milliseconds at the start of the transaction
+    for_update: str  # appended to a SELECT that is followed by a write of the same row
+    skip_locked: str  # the same, passing over rows that another transaction holds
+
+    def rows(self, sql: str, *values: Value) -> list[Row]:
+        """All rows of a query."""
+
+    def run(self, sql: str, *values: Value) -> int:
+        """How many rows a statement changed."""
+
+    def insert(self, sql: str, *values: Value) -> int:
+        """The sequence that a new row of a table with `seq` got."""
+
+    def many(self, sql: str, values: Iterable[tuple[Value, ...]]) -> None:
+        """One statement for each tuple of values."""
+
+    def exclusively(self, what: str) -> None:
+        """From here to the end of the transaction nobody else is between these words with the same `what`."""
+
+    def count(self, scope: str, key: str, by: int) -> None:
+        """Keep a running count, where the database counts that way."""
+
+    def counts(self, scope: str) -> dict[str, int]:
+        """How many tasks of a run (or of all: `*`) have each facet."""
+
+    def lease(self, supervisor: str, seconds: float) -> None:
+        """Hold or extend a supervisor's lease."""
+
+    def lapsed(self, supervisor: str) -> bool:
+        """Whether a supervisor's lease has ended: by the database's clock, or, on SQLite, when its process did."""
+
+    def place(self, seq: int) -> tuple[bytes, str] | None:
+        """The hash of an event, and the position in the feed after it."""
+
+    def feed(self, after: str, limit: int) -> tuple[list[Row], str]:
+        """Events (seq, hash, body) after a position, in an order that a reader can resume from and miss nothing."""
+
+
+class Bell(Protocol):
+    """A listener that wakes when something was committed."""
+
+    def wait(self, timeout: float) -> bool:
+        """True when it rang. False after `timeout` seconds: look anyway, a ring may have been lost."""
+
+    def fileno(self) -> int:
+        """For a loop's add_reader; call wait(0) to take the ring."""
+
+    def close(self) -> None:
+        """Stop listening."""
+
+
+class Engine(Protocol):
+    """A database that holds a ledger."""
+
+    def write(self, body: Callable[[Tx], T]) -> Pending[T]:
+        """Run `body` in a transaction. All of it is committed and durable, or nothing is. May run it more than once."""
+
+    def read(self, ask: Callable[[Tx], T]) -> T:
+        """Run `ask` on a consistent snapshot. Takes no write lock and creates nothing."""
+
+    def listen(self) -> Bell:
+        """Be told of commits, by any process."""
+
+    def close(self) -> None:
+        """Finish what was asked for, then let go."""

@@ -1,0 +1,97 @@
+"""The answer to a store verb: `await` it in a loop, `.result()` it elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
+
+T = TypeVar("T")
+
+
+class Pending(Generic[T]):
+    """A value that the writer will have after its commit, or the error that it met. Set once."""
+
+    __slots__ = ("_done", "_error", "_lock", "_loops", "_threads", "_value")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._done = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._threads: list[Callable[[], object]] = []
+        self._loops: list[tuple[AbstractEventLoop, Future[None]]] = []
+
+    def resolve(self, value: T) -> None:
+        """Called by the writer after the commit."""
+        answer([(self, value)], [])
+
+    def reject(self, error: BaseException) -> None:
+        """Called by the writer when nothing was written."""
+        answer([], [(self, error)])
+
+    def result(self, timeout: float | None = None) -> T:
+        """The value, waiting for it if need be; raises what the verb raised."""
+        if not self._done:
+            arrived = threading.Event()
+            with self._lock:
+                if self._done:
+                    arrived.set()
+                else:
+                    self._threads.append(arrived.set)
+            if not arrived.wait(timeout):
+                raise TimeoutError("the store has not answered in time")
+        return self._take()
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self._done:
+            import asyncio
+
+            loop = asyncio.get_running_loop()
+            arrived = loop.create_future()
+            with self._lock:
+                waits = not self._done
+                if waits:
+                    self._loops.append((loop, arrived))
+            if waits:
+                yield from arrived
+        return self._take()
+
+    def _take(self) -> T:
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._value)
+
+    def _finish(self, value: T | None, error: BaseException | None) -> list[tuple[AbstractEventLoop, Future[None]]]:
+        """Wake the threads that wait; the loops are for the caller to wake, all of a batch at once."""
+        with self._lock:
+            self._value, self._error = value, error
+            self._done = True
+        for wake in self._threads:
+            wake()
+        return self._loops
+
+
+def answer(values: Iterable[tuple[Pending[Any], Any]], errors: Iterable[tuple[Pending[Any], BaseException]]) -> None:
+    """Answer a whole batch. Each loop is woken once: waking it for every answer makes it fight the writer for the GIL."""
+    waiting: dict[AbstractEventLoop, list[Future[None]]] = {}
+    for pending, value in values:
+        for loop, arrived in pending._finish(value, None):
+            waiting.setdefault(loop, []).append(arrived)
+    for pending, error in errors:
+        for loop, arrived in pending._finish(None, error):
+            waiting.setdefault(loop, []).append(arrived)
+    for loop, futures in waiting.items():
+        try:
+            loop.call_soon_threadsafe(_arrive, futures)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            continue
+
+
+def _arrive(futures: list[Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)

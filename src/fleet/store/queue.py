@@ -1,0 +1,293 @@
+"""The verbs of the queue: submit, edit, link, comment, block, answer, settle, requeue, cancel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from fleet.errors import Conflict, CycleError, NotFound, UsageError
+from fleet.model import event as ev
+from fleet.model.ids import ALPHABET, run_subject, slug
+from fleet.model.receipt import Verdict
+from fleet.model.run import NewRun, Run
+from fleet.model.states import ENDED, IN_PROGRESS, STATE_OF_RESULT, UNMET, Result, TaskState
+from fleet.model.task import BLOCKS, TAKEN, Block, Comment, Link, NewTask, Task, TaskEdit, check_new
+from fleet.store import ledger, rows
+from fleet.store.engine import Tx
+from fleet.store.transition import apply, receipt_from
+
+
+def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefix: str) -> list[Task]:
+    """All of the tasks enter the queue, or none does. `needs` name tasks of this submission or of the store."""
+    own = _own_ids(new)
+    _refuse_cycles(new, own)
+    made_run = _create_run(tx, run, len(new), by) if run else None
+    states: dict[str, TaskState] = {}
+    for _ in new:
+        states[_mint(tx, "tasks", "uid", prefix, taken=states)] = TaskState.QUEUED
+    uids = list(states)
+    by_task_id = {task.task_id: uid for task, uid in zip(new, uids, strict=True) if task.task_id}
+    made = []
+    for asked, uid in zip(new, uids, strict=True):
+        check_new(asked)
+        needs = tuple(dict.fromkeys(by_task_id.get(need) or _existing(tx, need, states) for need in asked.needs))
+        others = tuple(_checked_link(tx, link, states) for link in asked.links)
+        links = (*(Link(other=need, at=tx.now, by=by) for need in needs), *others)
+        task = Task(
+            uid=uid,
+            task_id=asked.task_id or uid,
+            run=made_run.id if made_run else None,
+            title=asked.title,
+            description=asked.description,
+            priority=asked.priority,
+            coder=asked.coder,
+            model=asked.model,
+            cwd=asked.cwd,
+            host=asked.host,
+            capabilities=asked.capabilities,
+            labels=asked.labels,
+            needs=needs,
+            links=links,
+            created_at=tx.now,
+            created_by=by,
+            updated_at=tx.now,
+            not_before=asked.not_before,
+            bead=asked.bead,
+        )
+        ledger.begin(tx, ev.TaskSubmitted(subject=uid, at=tx.now, by=by, task=task))
+        rows.insert_task(tx, task, waiting=sum(states[need] is not TaskState.COMPLETED for need in needs))
+        if links:
+            pairs = [(uid, link.other, link.kind) for link in links]
+            tx.many("INSERT INTO links (task, other, kind) VALUES (?, ?, ?)", pairs)
+        made.append(task)
+    return made
+
+
+def edit(tx: Tx, uid: str, change: TaskEdit, *, by: str) -> Task:
+    """A person changes a task's own fields. A live session goes on with what it was given."""
+    before = rows.task(tx, uid)
+    wanted = change.changes()
+    check_new(NewTask(title=str(wanted.get("title", before.title)), priority=int(str(wanted.get("priority", 2)))))
+    differing = {name: value for name, value in wanted.items() if getattr(before, name) != value}
+    if not differing:
+        return before
+    return apply(tx, before, ev.TaskEdited(subject=uid, at=tx.now, by=by, edit=TaskEdit(**differing)))  # type: ignore[arg-type]
+
+
+def amend(tx: Tx, uid: str, change: Callable[[Task], TaskEdit], *, by: str) -> Task:
+    """An edit that follows from what stands, such as one more label: nothing said in between is lost."""
+    return edit(tx, uid, change(rows.task(tx, uid)), by=by)
+
+
+def link(tx: Tx, uid: str, other: str, kind: str, *, by: str) -> Task:
+    """A relation to another task. One pair has one relation: a second replaces the first."""
+    tx.exclusively("links")
+    if uid == other:
+        raise CycleError(f"{uid} cannot need itself")
+    target = rows.task(tx, other)  # held before its dependent, as everywhere
+    before = rows.task(tx, uid)
+    if any(known.other == other and known.kind == kind for known in before.links):
+        return before
+    needed = other in before.needs
+    if kind == BLOCKS and not needed:
+        _refuse_new_need(tx, before, target)
+    event = ev.TaskLinked(subject=uid, at=tx.now, by=by, link=Link(other=other, kind=kind, at=tx.now, by=by))
+    after = apply(tx, before, event)
+    tx.run("DELETE FROM links WHERE task = ? AND other = ?", uid, other)
+    tx.run("INSERT INTO links (task, other, kind) VALUES (?, ?, ?)", uid, other, kind)
+    change = ((kind == BLOCKS) - needed) * (target.state is not TaskState.COMPLETED)
+    if change:
+        rows.wait(tx, uid, change)
+    return after
+
+
+def unlink(tx: Tx, uid: str, other: str, *, by: str) -> Task:
+    """Take a relation away."""
+    target = rows.task_or_none(tx, other)
+    before = rows.task(tx, uid)
+    if all(known.other != other for known in before.links):
+        raise NotFound(f"{uid} has no relation to `{other}`")
+    after = apply(tx, before, ev.TaskUnlinked(subject=uid, at=tx.now, by=by, other=other))
+    tx.run("DELETE FROM links WHERE task = ? AND other = ?", uid, other)
+    if other in before.needs and (target is None or target.state is not TaskState.COMPLETED):
+        rows.wait(tx, uid, -1)
+    return after
+
+
+def comment(tx: Tx, uid: str, text: str, *, by: str) -> Comment:
+    """A remark on a task."""
+    if not text.strip():
+        raise UsageError("the comment is empty")
+    before = rows.task(tx, uid)
+    made = Comment(id=os.urandom(8).hex(), task=uid, by=by, text=text, at=tx.now)
+    apply(tx, before, ev.TaskCommented(subject=uid, at=tx.now, by=by, comment=made))
+    tx.run(
+        "INSERT INTO comments (id, seq, task, doc) VALUES (?, ?, ?, ?)",
+        made.id,
+        ledger.newest(tx, uid),
+        uid,
+        rows.encode(made),
+    )
+    return made
+
+
+def block(tx: Tx, uid: str, kind: str, text: str, *, by: str) -> Task:
+    """A task that is not in progress waits for a person. A live session is blocked through its fence: `pause`."""
+    before = _not_in_progress(tx, uid)
+    made = Block(kind=kind, text=text, at=tx.now, by=by)
+    return apply(tx, before, ev.TaskBlocked(subject=uid, at=tx.now, by=by, block=made))
+
+
+def take(tx: Tx, uid: str, *, by: str) -> Task:
+    """A person takes a queued task; of several who try, one gets it. Who has it already changes nothing."""
+    before = rows.task(tx, uid)
+    if before.block and before.block.kind == TAKEN and before.block.by == by:
+        return before
+    if before.state is not TaskState.QUEUED or before.bead.assignee not in ("", by):
+        raise Conflict(f"task {uid} is {before.state.value}; it cannot be taken")
+    made = Block(kind=TAKEN, text=f"taken by {by}", at=tx.now, by=by)
+    bead = replace(before.bead, assignee=by, started_at=before.bead.started_at or tx.now)
+    return apply(
+        tx,
+        before,
+        ev.TaskBlocked(subject=uid, at=tx.now, by=by, block=made),
+        ev.TaskEdited(subject=uid, at=tx.now, by=by, edit=TaskEdit(bead=bead)),
+    )
+
+
+def answer(tx: Tx, uid: str, text: str, *, by: str) -> Task:
+    """A person answers what a blocked task waits for. The first answer wins; a second finds nothing to answer."""
+    if not text.strip():
+        raise UsageError("the answer is empty")
+    before = rows.task(tx, uid)
+    if before.state is not TaskState.BLOCKED:
+        raise Conflict(f"task {uid} is {before.state.value}; it waits for no answer")
+    return apply(tx, before, ev.TaskAnswered(subject=uid, at=tx.now, by=by, text=text))
+
+
+def settle(tx: Tx, uid: str, verdict: Verdict, *, by: str) -> Task:
+    """A verdict on a task that has no live session: a person closes it, or a partial receipt is settled."""
+    before = _not_in_progress(tx, uid)
+    supersedes = before.receipt if before.state is TaskState.PARTIAL else None
+    receipt = receipt_from(before, verdict, session=None, at=tx.now, supersedes=supersedes)
+    state = STATE_OF_RESULT[verdict.result]
+    return apply(tx, before, ev.TaskSettled(subject=uid, at=tx.now, by=by, state=state, receipt=receipt))
+
+
+def requeue(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
+    """A task that ended, or waits for a person, goes back to the queue: restart, reopen, unblock."""
+    before = _not_in_progress(tx, uid)
+    if before.state is TaskState.QUEUED:
+        return before
+    for need in before.needs:
+        found = rows.task_or_none(tx, need, lock=False)
+        if found is not None and found.state in UNMET:
+            raise Conflict(
+                f"{uid} needs {need}, which is {found.state.value}", hint=f"restart {need}: that revives {uid}"
+            )
+    restart = before.state in ENDED
+    return apply(tx, before, ev.TaskRequeued(subject=uid, at=tx.now, by=by, reason=reason, restart=restart))
+
+
+def cancel(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
+    """A task that has no live session will not run."""
+    if _not_in_progress(tx, uid).state in ENDED:
+        raise Conflict(f"task {uid} has ended already")
+    return settle(tx, uid, Verdict(result=Result.SKIP, reason=reason), by=by)
+
+
+def _not_in_progress(tx: Tx, uid: str) -> Task:
+    found = rows.task(tx, uid)
+    if found.state in IN_PROGRESS:
+        raise Conflict(f"task {uid} is {found.state.value}", hint=f"its session must end first: `fleet stop {uid}`")
+    return found
+
+
+def _own_ids(new: Sequence[NewTask]) -> set[str]:
+    own: set[str] = set()
+    for task in new:
+        if task.task_id in own:
+            raise UsageError(f"two tasks have the id `{task.task_id}`")
+        if task.task_id:
+            own.add(task.task_id)
+    return own
+
+
+def _refuse_cycles(new: Sequence[NewTask], own: set[str]) -> None:
+    """Only tasks of one submission can form a circle: nobody needs a task that does not exist yet."""
+    needs = {task.task_id: [n for n in task.needs if n in own] for task in new if task.task_id}
+    done: set[str] = set()
+    for start, first in needs.items():
+        path: list[str] = [start]
+        stack: list[tuple[str, Iterator[str]]] = [(start, iter(first))] if start not in done else []
+        while stack:
+            node, rest = stack[-1]
+            step = next(rest, None)
+            if step is None:
+                stack.pop()
+                path.pop()
+                done.add(node)
+            elif step in path:
+                raise CycleError(f"a circle of needs: {' -> '.join([*path[path.index(step) :], step])}")
+            elif step not in done:
+                stack.append((step, iter(needs[step])))
+                path.append(step)
+
+
+def _refuse_new_need(tx: Tx, task: Task, target: Task) -> None:
+    if target.state in UNMET:
+        raise UsageError(f"{target.uid} is {target.state.value}; a task that needs it could never start")
+    if task.state in IN_PROGRESS | ENDED:
+        raise Conflict(f"task {task.uid} is {task.state.value}; it can get no new needs")
+    circle = tx.rows(
+        "WITH RECURSIVE up (uid) AS (SELECT uid FROM tasks WHERE uid = ? UNION"
+        " SELECT links.other FROM links JOIN up ON links.task = up.uid WHERE links.kind = ?)"
+        " SELECT 1 FROM up WHERE uid = ?",
+        target.uid,
+        BLOCKS,
+        task.uid,
+    )
+    if circle:
+        raise CycleError(f"a circle of needs: {target.uid} already needs {task.uid}")
+
+
+def _existing(tx: Tx, uid: str, states: dict[str, TaskState]) -> str:
+    if uid not in states:
+        found = rows.task_or_none(tx, uid)
+        if found is None:
+            raise NotFound(f"needs `{uid}`: no such task")
+        if found.state in UNMET:
+            raise UsageError(
+                f"needs {uid}, which is {found.state.value}; a task that needs it could never start",
+                hint=f"restart {uid} first, or leave it out",
+            )
+        states[uid] = found.state
+    return uid
+
+
+def _checked_link(tx: Tx, asked: Link, states: dict[str, TaskState]) -> Link:
+    _existing(tx, asked.other, states)
+    return Link(other=asked.other, kind=asked.kind, at=tx.now, by=asked.by)
+
+
+def _create_run(tx: Tx, new: NewRun, tasks: int, by: str) -> Run:
+    run_id = _mint(tx, "runs", "id", slug(new.name))
+    made = Run(id=run_id, name=new.name, labels=new.labels, tasks=tasks, created_at=tx.now, created_by=by)
+    seq = ledger.begin(tx, ev.RunCreated(subject=run_subject(run_id), at=tx.now, by=by, run=made))
+    tx.run(
+        "INSERT INTO runs (id, seq, state, doc) VALUES (?, ?, ?, ?)", run_id, seq, made.state.value, rows.encode(made)
+    )
+    return made
+
+
+def _mint(tx: Tx, table: str, column: str, prefix: str, taken: Container[str] = ()) -> str:
+    """A new id: as short as is still free after two tries of each length."""
+    for attempt in range(64):
+        length = 3 + attempt // 2
+        letters = "".join(ALPHABET[byte % len(ALPHABET)] for byte in os.urandom(length))
+        candidate = f"{prefix}-{letters}"
+        if candidate not in taken and not tx.rows(f"SELECT 1 FROM {table} WHERE {column} = ?", candidate):
+            return candidate
+    raise Conflict("no free id was found")

@@ -1,0 +1,178 @@
+"""Reads: every question that can be put to the store, written once over an `Engine` (SQLite or PostgreSQL)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import msgspec
+
+from fleet.errors import NotFound
+from fleet.model.event import Entry
+from fleet.model.host import Host
+from fleet.model.ids import resolve
+from fleet.model.intent import Intent
+from fleet.model.receipt import Receipt
+from fleet.model.run import Run
+from fleet.model.session import Progress, Session
+from fleet.model.states import TaskState
+from fleet.model.supervisor import Supervisor
+from fleet.model.task import Comment, Task
+from fleet.store import asks, ledger, rows
+from fleet.store.engine import Bell, Engine, Tx
+
+BEGINNING = ""  # the position before the first event
+
+
+class Batch(NamedTuple):
+    """A piece of the feed, and the position to ask for the next one with."""
+
+    entries: list[Entry]
+    position: str
+
+
+class Reads:
+    """Questions. Asking creates nothing and takes no write lock."""
+
+    def __init__(self, engine: Engine, *, prefix: str = "fleet") -> None:
+        self._engine = engine
+        self.prefix = prefix
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.close()
+
+    def listen(self) -> Bell:
+        """Be told of commits."""
+        return self._engine.listen()
+
+    def find(self, word: str) -> Task:
+        """The task that an id, or any unique beginning or end of one, stands for."""
+
+        def ask(tx: Tx) -> Task:
+            return rows.task(tx, resolve(word, asks.matching(tx, word, self.prefix)))
+
+        return self._engine.read(ask)
+
+    def task(self, uid: str) -> Task:
+        """A task by its whole id."""
+        return self._engine.read(lambda tx: rows.task(tx, uid))
+
+    def ready(self, *, limit: int = asks.LIMIT) -> list[Task]:
+        """What could start now, the most urgent and oldest first."""
+        return self._engine.read(lambda tx: asks.ready(tx, limit, tx.now))
+
+    def waiting(self, *, limit: int = asks.LIMIT) -> list[Task]:
+        """Queued tasks that wait for others."""
+        return self._engine.read(lambda tx: asks.waiting(tx, limit))
+
+    def tasks(
+        self,
+        states: Collection[TaskState] | None = None,
+        *,
+        run: str | None = None,
+        limit: int = asks.LIMIT,
+        newest_first: bool = False,
+    ) -> list[Task]:
+        """Tasks in some states (None: in any)."""
+        return self._engine.read(lambda tx: asks.tasks(tx, states, run=run, limit=limit, newest_first=newest_first))
+
+    def counts(self, run: str | None = None) -> dict[str, int]:
+        """How many tasks there are in each state and of each kind of failure."""
+        return self._engine.read(lambda tx: tx.counts(run or "*"))
+
+    def unmet(self, uid: str) -> list[tuple[str, str]]:
+        """The needs of a task that are not completed, with their states."""
+        return self._engine.read(lambda tx: asks.unmet(tx, uid))
+
+    def dependents(self, uid: str) -> list[tuple[str, str]]:
+        """The tasks with a relation to this one, and its kind."""
+        return self._engine.read(lambda tx: asks.dependents(tx, uid))
+
+    def comments(self, uid: str) -> list[Comment]:
+        """Remarks on a task, oldest first."""
+        sql = "SELECT doc FROM comments WHERE task = ? ORDER BY seq"
+        return self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, uid), Comment))
+
+    def receipts(self, *, task: str | None = None, run: str | None = None, limit: int = asks.LIMIT) -> list[Receipt]:
+        """Receipts of a task, of a run, or of all, oldest first."""
+        column, value = ("task", task) if task is not None else ("run", run)
+        where, values = (f"WHERE {column} = ? ", (value,)) if value is not None else ("", ())
+        sql = f"SELECT doc FROM receipts {where}ORDER BY seq LIMIT ?"
+        return self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, *values, limit), Receipt))
+
+    def session(self, session: str) -> Session:
+        """One session."""
+        return self._engine.read(lambda tx: rows.session(tx, session))
+
+    def progress(self, session: str) -> Progress:
+        """How far the reading of a session has come."""
+        sql = "SELECT progress FROM sessions WHERE id = ?"
+        found = self._engine.read(lambda tx: tx.rows(sql, session))
+        if not found:
+            raise NotFound(f"no session `{session}`")
+        return msgspec.json.decode(found[0][0], type=Progress)
+
+    def sessions(self, *, task: str | None = None, live: bool = False, supervisor: str | None = None) -> list[Session]:
+        """Sessions, oldest first."""
+        return self._engine.read(lambda tx: asks.sessions(tx, task=task, live=live, supervisor=supervisor))
+
+    def orphans(self) -> list[Session]:
+        """Live sessions whose supervisor has left."""
+        return self._engine.read(asks.orphans)
+
+    def supervisors(self, *, present: bool = True) -> list[Supervisor]:
+        """Supervisors whose lease holds; or all that ever joined."""
+
+        def ask(tx: Tx) -> list[Supervisor]:
+            where = "WHERE left_at IS NULL " if present else ""
+            found = asks.decode_all(tx.rows(f"SELECT doc FROM supervisors {where}ORDER BY id"), Supervisor)
+            return [known for known in found if not (present and tx.lapsed(known.id))]
+
+        return self._engine.read(ask)
+
+    def run(self, run: str) -> Run:
+        """One run."""
+        return self._engine.read(lambda tx: rows.run(tx, run, lock=False))
+
+    def runs(self, *, limit: int = asks.LIMIT) -> list[Run]:
+        """Runs, newest first."""
+        sql = "SELECT doc FROM runs ORDER BY seq DESC LIMIT ?"
+        return self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, limit), Run))
+
+    def intents(self, *, target: str | None = None) -> list[Intent]:
+        """What was asked about a task; or, of all tasks, what is still to be done."""
+        if target is not None:
+            return self._engine.read(lambda tx: asks.intents_of(tx, target))
+        sql = "SELECT doc FROM intents WHERE pending = 1 ORDER BY seq"
+        return self._engine.read(lambda tx: asks.decode_all(tx.rows(sql), Intent))
+
+    def hosts(self) -> list[Host]:
+        """What is known of each machine."""
+        return self._engine.read(lambda tx: asks.decode_all(tx.rows("SELECT doc FROM hosts ORDER BY name"), Host))
+
+    def cursor(self, name: str) -> str:
+        """How far a reader of the feed has come."""
+        found = self._engine.read(lambda tx: tx.rows("SELECT position FROM cursors WHERE name = ?", name))
+        return str(found[0][0]) if found else BEGINNING
+
+    def feed(self, after: str = BEGINNING, *, limit: int = 1000) -> Batch:
+        """The events after a position. A reader that goes on from the position it is given misses none."""
+
+        def ask(tx: Tx) -> Batch:
+            found, position = tx.feed(after, limit)
+            return Batch([ledger.entry(row) for row in found], position)
+
+        return self._engine.read(ask)
+
+    def place(self, seq: int) -> tuple[bytes, str] | None:
+        """The hash of an event and the position in the feed after it; None where there is no such event."""
+        return self._engine.read(lambda tx: tx.place(seq))
+
+    def last(self, limit: int, *, subject: str | None = None) -> list[Entry]:
+        """The newest events, oldest of them first."""
+        return self._engine.read(lambda tx: ledger.last(tx, limit, subject))
+
+    def chain(self, subject: str) -> list[Entry]:
+        """All events of a subject, in order."""
+        return self._engine.read(lambda tx: ledger.of_subject(tx, subject))

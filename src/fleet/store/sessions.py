@@ -1,0 +1,181 @@
+"""The verbs of sessions: claim, started, stopping, record, finish, retry, pause, adopt. All but claim are fenced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fleet.errors import Conflict, Fenced, LeaseLost
+from fleet.model import event as ev
+from fleet.model.receipt import Usage, Verdict
+from fleet.model.session import (
+    Claimed,
+    Defaults,
+    Ending,
+    Fence,
+    Progress,
+    Session,
+    Slot,
+    first_fit,
+    session_id,
+    task_of,
+)
+from fleet.model.states import LIVE, STATE_OF_RESULT, Result, SessionState
+from fleet.model.task import Block, Task, effective
+from fleet.store import asks, rows
+from fleet.store.engine import Tx
+from fleet.store.transition import apply, receipt_from
+
+
+def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) -> list[Claimed]:
+    """Fill the slots with ready tasks, by priority, then age. Each task is given to one claimer only."""
+    require_lease(tx, supervisor)
+    free = list(slots)
+    claimed = []
+    candidates = asks.shelf(
+        tx,
+        rows.READY,
+        len(free),
+        lane=lambda lane: first_fit(slots, lane, defaults) is not None,
+        not_before=tx.now,
+        lock=tx.skip_locked,
+    )
+    for (_, _, lane), doc in candidates:
+        slot = first_fit(free, lane, defaults)
+        if slot is None:
+            continue
+        free.remove(slot)
+        claimed.append(_take(tx, rows.decode_task(doc), slot, supervisor, defaults))
+        if not free:
+            break
+    return claimed
+
+
+def started(tx: Tx, fence: Fence, pid: int | None, *, by: str) -> Session:
+    """The agent's process is there. Saying it twice changes nothing."""
+    task, session = rows.owned(tx, fence)
+    if session.state is SessionState.RUNNING and session.pid == pid:
+        return session
+    apply(tx, task, ev.SessionStarted(subject=task.uid, at=tx.now, by=by, session=session.id, pid=pid), session=session)
+    return rows.session(tx, session.id)
+
+
+def stopping(tx: Tx, fence: Fence, reason: str, *, by: str) -> Session:
+    """The agent was told to end. Saying it twice changes nothing."""
+    task, session = rows.owned(tx, fence)
+    if session.state is SessionState.STOPPING:
+        return session
+    event = ev.SessionStopping(subject=task.uid, at=tx.now, by=by, session=session.id, reason=reason)
+    apply(tx, task, event, session=session)
+    return rows.session(tx, session.id)
+
+
+def record(tx: Tx, fence: Fence, progress: Progress) -> None:
+    """Counters, parser state and cursor, together. Not an event: the totals are in the session's end."""
+    live = ", ".join(f"'{state.value}'" for state in LIVE)
+    changed = tx.run(
+        f"UPDATE sessions SET progress = ? WHERE id = ? AND epoch = ? AND state IN ({live})",
+        rows.encode(progress),
+        fence.session,
+        fence.epoch,
+    )
+    if not changed:
+        raise Fenced(f"session {fence.session} is not ours at epoch {fence.epoch}; nothing was written")
+
+
+def finish(tx: Tx, fence: Fence, ending: Ending, verdict: Verdict, *, by: str) -> Task:
+    """The session's end, the receipt and the task's next state, in one step."""
+    if ending.state is SessionState.LOST and verdict.result is Result.PASS:
+        raise Conflict(f"session {fence.session} is lost; it cannot pass")
+    task, session = rows.owned(tx, fence)
+    receipt = receipt_from(task, verdict, session=session.id, at=tx.now)
+    state = STATE_OF_RESULT[verdict.result]
+    settled = ev.TaskSettled(subject=task.uid, at=tx.now, by=by, state=state, receipt=receipt)
+    return apply(tx, task, _ended(tx, session, ending, verdict, by), settled, session=session)
+
+
+def retry(
+    tx: Tx,
+    fence: Fence,
+    ending: Ending,
+    verdict: Verdict | None,
+    *,
+    reason: str,
+    not_before: int | None,
+    charged: bool,
+    by: str,
+) -> Task:
+    """The session ended and the task goes back to the queue: a retry is charged, our own stop is not."""
+    task, session = rows.owned(tx, fence)
+    receipt = receipt_from(task, verdict, session=session.id, at=tx.now) if verdict else None
+    requeued = ev.TaskRequeued(
+        subject=task.uid, at=tx.now, by=by, reason=reason, not_before=not_before, charged=charged, receipt=receipt
+    )
+    return apply(tx, task, _ended(tx, session, ending, verdict, by), requeued, session=session)
+
+
+def pause(tx: Tx, fence: Fence, ending: Ending, kind: str, text: str, *, by: str) -> Task:
+    """The session ended and the task waits for a person: a question, an interrupt. No attempt is used."""
+    task, session = rows.owned(tx, fence)
+    block = Block(kind=kind, text=text, at=tx.now, by=by)
+    blocked = ev.TaskBlocked(subject=task.uid, at=tx.now, by=by, block=block)
+    return apply(tx, task, _ended(tx, session, ending, None, by), blocked, session=session)
+
+
+def adopt(tx: Tx, session: str, supervisor: str) -> Session:
+    """Take over a session whose holder is gone. The epoch rises: whatever the old holder still writes is refused."""
+    require_lease(tx, supervisor)
+    task = rows.task(tx, task_of(session))
+    found = rows.session(tx, session)
+    if found.state not in LIVE:
+        raise Conflict(f"session {session} has ended")
+    if found.supervisor == supervisor:
+        return found
+    if not _is_gone(tx, found.supervisor):
+        raise Conflict(f"session {session} belongs to {found.supervisor}, whose lease holds")
+    event = ev.SessionAdopted(
+        subject=task.uid, at=tx.now, by=supervisor, session=session, epoch=task.epoch + 1, supervisor=supervisor
+    )
+    apply(tx, task, event, session=found)
+    return rows.session(tx, session)
+
+
+def require_lease(tx: Tx, supervisor: str) -> None:
+    """A supervisor acts only while its lease holds."""
+    if _is_gone(tx, supervisor):
+        raise LeaseLost(f"supervisor {supervisor} has no lease")
+
+
+def _is_gone(tx: Tx, supervisor: str) -> bool:
+    found = tx.rows("SELECT left_at FROM supervisors WHERE id = ?", supervisor)
+    return not found or found[0][0] is not None or tx.lapsed(supervisor)
+
+
+def _ended(tx: Tx, session: Session, ending: Ending, verdict: Verdict | None, by: str) -> ev.SessionEnded:
+    return ev.SessionEnded(
+        subject=session.task,
+        at=tx.now,
+        by=by,
+        session=session.id,
+        state=ending.state,
+        outcome=ending.outcome,
+        usage=verdict.usage if verdict else Usage(),
+    )
+
+
+def _take(tx: Tx, task: Task, slot: Slot, supervisor: str, defaults: Defaults) -> Claimed:
+    epoch = task.epoch + 1
+    chosen = effective(task.coder, task.model, default_coder=defaults.coder, default_model=defaults.model)
+    session = Session(
+        id=session_id(task.uid, epoch),
+        task=task.uid,
+        run=task.run,
+        epoch=epoch,
+        worker=slot.worker,
+        host=slot.host,
+        supervisor=supervisor,
+        coder=chosen.coder,
+        model=chosen.model,
+        claimed_at=tx.now,
+    )
+    after = apply(tx, task, ev.TaskClaimed(subject=task.uid, at=tx.now, by=supervisor, session=session))
+    return Claimed(after, session)

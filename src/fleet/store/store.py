@@ -1,0 +1,157 @@
+"""The store: `Reads`, and a verb for every transition.
+
+A verb is one transaction. It is durable when its `Pending` has its result; when it raises, nothing was written. Verbs
+may be called from any thread or loop. A verb that was cut off (a killed process, a lost server) either happened whole
+or not at all: read before saying it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fleet.model.host import Host
+from fleet.model.intent import Intent
+from fleet.model.receipt import Verdict
+from fleet.model.run import NewRun
+from fleet.model.session import Claimed, Defaults, Ending, Fence, Progress, Session, Slot
+from fleet.model.supervisor import Supervisor
+from fleet.model.task import BLOCKS, Comment, NewTask, Task, TaskEdit
+from fleet.store import around, queue, sessions
+from fleet.store.pending import Pending
+from fleet.store.reads import Reads
+
+
+class Store(Reads):
+    """Questions and verbs. A verb that raises has written nothing."""
+
+    # the queue
+
+    def submit(self, new: Sequence[NewTask], *, by: str, run: NewRun | None = None) -> Pending[list[Task]]:
+        """All of the tasks enter the queue, or none does."""
+        return self._engine.write(lambda tx: queue.submit(tx, new, run=run, by=by, prefix=self.prefix))
+
+    def edit(self, uid: str, change: TaskEdit, *, by: str) -> Pending[Task]:
+        """A person changes a task's own fields."""
+        return self._engine.write(lambda tx: queue.edit(tx, uid, change, by=by))
+
+    def amend(self, uid: str, change: Callable[[Task], TaskEdit], *, by: str) -> Pending[Task]:
+        """A change that follows from what stands; `change` may be called again and must do nothing else."""
+        return self._engine.write(lambda tx: queue.amend(tx, uid, change, by=by))
+
+    def link(self, uid: str, other: str, *, by: str, kind: str = BLOCKS) -> Pending[Task]:
+        """A relation to another task; with `blocks`, this one needs that one. Circles are refused."""
+        return self._engine.write(lambda tx: queue.link(tx, uid, other, kind, by=by))
+
+    def unlink(self, uid: str, other: str, *, by: str) -> Pending[Task]:
+        """Take a relation away."""
+        return self._engine.write(lambda tx: queue.unlink(tx, uid, other, by=by))
+
+    def comment(self, uid: str, text: str, *, by: str) -> Pending[Comment]:
+        """A remark on a task."""
+        return self._engine.write(lambda tx: queue.comment(tx, uid, text, by=by))
+
+    def block(self, uid: str, kind: str, text: str, *, by: str) -> Pending[Task]:
+        """A task without a live session waits for a person."""
+        return self._engine.write(lambda tx: queue.block(tx, uid, kind, text, by=by))
+
+    def take(self, uid: str, *, by: str) -> Pending[Task]:
+        """A person takes a queued task; of several who try, one gets it."""
+        return self._engine.write(lambda tx: queue.take(tx, uid, by=by))
+
+    def answer(self, uid: str, text: str, *, by: str) -> Pending[Task]:
+        """A person answers a blocked task; it is queued again. The first answer wins."""
+        return self._engine.write(lambda tx: queue.answer(tx, uid, text, by=by))
+
+    def settle(self, uid: str, verdict: Verdict, *, by: str) -> Pending[Task]:
+        """A verdict on a task without a live session."""
+        return self._engine.write(lambda tx: queue.settle(tx, uid, verdict, by=by))
+
+    def requeue(self, uid: str, reason: str, *, by: str) -> Pending[Task]:
+        """A task that ended or waits for a person goes back to the queue; what was skipped for it is revived."""
+        return self._engine.write(lambda tx: queue.requeue(tx, uid, reason, by=by))
+
+    def cancel(self, uid: str, reason: str, *, by: str) -> Pending[Task]:
+        """A task without a live session will not run; those that need it are skipped."""
+        return self._engine.write(lambda tx: queue.cancel(tx, uid, reason, by=by))
+
+    # sessions
+
+    def claim(self, supervisor: str, slots: Sequence[Slot], defaults: Defaults) -> Pending[list[Claimed]]:
+        """Fill the slots with ready tasks, by priority, then age; none is ever claimed twice."""
+        return self._engine.write(lambda tx: sessions.claim(tx, supervisor, slots, defaults))
+
+    def started(self, fence: Fence, pid: int | None, *, by: str) -> Pending[Session]:
+        """The agent's process is there."""
+        return self._engine.write(lambda tx: sessions.started(tx, fence, pid, by=by))
+
+    def stopping(self, fence: Fence, reason: str, *, by: str) -> Pending[Session]:
+        """The agent was told to end."""
+        return self._engine.write(lambda tx: sessions.stopping(tx, fence, reason, by=by))
+
+    def record(self, fence: Fence, progress: Progress) -> Pending[None]:
+        """Counters, parser state and cursor, together."""
+        return self._engine.write(lambda tx: sessions.record(tx, fence, progress))
+
+    def finish(self, fence: Fence, ending: Ending, verdict: Verdict, *, by: str) -> Pending[Task]:
+        """The session's end, the receipt and the task's next state."""
+        return self._engine.write(lambda tx: sessions.finish(tx, fence, ending, verdict, by=by))
+
+    def retry(
+        self,
+        fence: Fence,
+        ending: Ending,
+        *,
+        reason: str,
+        by: str,
+        verdict: Verdict | None = None,
+        not_before: int | None = None,
+        charged: bool = True,
+    ) -> Pending[Task]:
+        """The session ended and the task goes back to the queue."""
+        return self._engine.write(
+            lambda tx: sessions.retry(
+                tx, fence, ending, verdict, reason=reason, not_before=not_before, charged=charged, by=by
+            )
+        )
+
+    def pause(self, fence: Fence, ending: Ending, kind: str, text: str, *, by: str) -> Pending[Task]:
+        """The session ended and the task waits for a person."""
+        return self._engine.write(lambda tx: sessions.pause(tx, fence, ending, kind, text, by=by))
+
+    def adopt(self, session: str, supervisor: str) -> Pending[Session]:
+        """Take over a session whose holder is gone."""
+        return self._engine.write(lambda tx: sessions.adopt(tx, session, supervisor))
+
+    # around the queue
+
+    def join(self, supervisor: str, *, machine: str, pid: int, seconds: float) -> Pending[Supervisor]:
+        """A supervisor begins, under a lease."""
+        return self._engine.write(lambda tx: around.join(tx, supervisor, machine, pid, seconds))
+
+    def renew(self, supervisor: str, *, seconds: float) -> Pending[None]:
+        """Extend a lease that still holds."""
+        return self._engine.write(lambda tx: around.renew(tx, supervisor, seconds))
+
+    def leave(self, supervisor: str, *, reason: str) -> Pending[None]:
+        """A supervisor ends in good order."""
+        return self._engine.write(lambda tx: around.leave(tx, supervisor, reason))
+
+    def expire(self, *, by: str) -> Pending[list[Supervisor]]:
+        """Mark supervisors whose lease has ended as gone; returns them."""
+        return self._engine.write(lambda tx: around.expire(tx, by=by))
+
+    def intend(self, verb: str, target: str, *, by: str, args: dict[str, str] | None = None) -> Pending[Intent]:
+        """A person asks for something that only a supervisor can do."""
+        return self._engine.write(lambda tx: around.intend(tx, verb, target, args or {}, by=by))
+
+    def fulfil(self, intent: str, outcome: str, *, by: str, detail: str = "") -> Pending[Intent]:
+        """A supervisor did what was asked, or says why not."""
+        return self._engine.write(lambda tx: around.fulfil(tx, intent, outcome, detail, by=by))
+
+    def probed(self, host: Host, *, by: str) -> Pending[Host]:
+        """What a probe found of a machine."""
+        return self._engine.write(lambda tx: around.probed(tx, host, by=by))
+
+    def advance(self, name: str, position: str) -> Pending[None]:
+        """A reader of the feed has dealt with everything up to a position."""
+        return self._engine.write(lambda tx: around.advance(tx, name, position))

@@ -1,0 +1,128 @@
+"""One transition: its events, the rows they make, and what follows for the tasks and the run around it."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from msgspec.structs import replace
+
+from fleet.model import event as ev
+from fleet.model.fold import fold_session, fold_task, receipt_of
+from fleet.model.ids import run_subject
+from fleet.model.receipt import Receipt, Verdict
+from fleet.model.session import Session
+from fleet.model.states import ENDED, IN_PROGRESS, UNMET, Result, RunState, TaskState, move_run
+from fleet.model.task import Task
+from fleet.store import ledger, rows
+from fleet.store.engine import Tx
+
+
+def apply(tx: Tx, before: Task, *events: ev.Event, session: Session | None = None) -> Task:
+    """Write events of a task, its row, its session's row, and all that follows from the change."""
+    after = _step(tx, before, *events, session=session)
+    _consequences(tx, before, after, events[-1].by)
+    return after
+
+
+def receipt_from(
+    task: Task, verdict: Verdict, *, session: str | None, at: int, supersedes: str | None = None
+) -> Receipt:
+    """The receipt that a verdict on a task becomes."""
+    return Receipt(
+        id=f"{task.uid}.r{task.receipts + 1}",
+        task=task.uid,
+        run=task.run,
+        session=session,
+        result=verdict.result,
+        source=verdict.source,
+        reason=verdict.reason,
+        scorer=verdict.scorer,
+        evidence=verdict.evidence,
+        artifacts=verdict.artifacts,
+        usage=verdict.usage,
+        duration_ms=verdict.duration_ms,
+        at=at,
+        supersedes=supersedes,
+        skipped_for=verdict.skipped_for,
+    )
+
+
+def _step(tx: Tx, before: Task, *events: ev.Event, session: Session | None = None) -> Task:
+    """The events and the rows they make, and nothing further."""
+    after, its_session = before, session
+    for event in events:
+        after = fold_task(after, event)
+        its_session = fold_session(its_session, event)
+    seq = ledger.append(tx, *events)
+    rows.save_task(tx, before, after)
+    if its_session is not None and its_session is not session:
+        if session is None:
+            rows.insert_session(tx, its_session, seq)
+        else:
+            rows.save_session(tx, its_session)
+    for event in events:
+        receipt = receipt_of(event)
+        if receipt is not None:
+            rows.insert_receipt(tx, receipt, seq)
+    return after
+
+
+def _consequences(tx: Tx, before: Task, after: Task, by: str) -> None:
+    """Dependents begin to wait or stop waiting, are skipped or revived; the run ends or goes on."""
+    changed = deque([(before, after)])
+    touched_runs = set()
+    while changed:
+        was, now = changed.popleft()
+        if was.state == now.state:
+            continue
+        met = (now.state is TaskState.COMPLETED) - (was.state is TaskState.COMPLETED)
+        hopeless = now.state in UNMET and was.state not in UNMET
+        hopeful = was.state in UNMET and now.state not in UNMET
+        if met or hopeless or hopeful:
+            for dependent in rows.dependents(tx, now.uid):
+                if met:
+                    rows.wait(tx, dependent.uid, -met)
+                if hopeless and dependent.state not in ENDED | IN_PROGRESS:
+                    changed.append((dependent, _skip(tx, dependent, now, by)))
+                elif hopeful and dependent.skipped_for and not _hopeless_need(tx, dependent):
+                    changed.append((dependent, _revive(tx, dependent, now, by)))
+        if now.run and (was.state in ENDED) != (now.state in ENDED):
+            touched_runs.add(now.run)
+    for run_id in sorted(touched_runs):
+        _settle_run(tx, run_id, by)
+
+
+def _skip(tx: Tx, task: Task, because: Task, by: str) -> Task:
+    reason = f"skipped: it needs {because.uid}, which is {because.state.value}"
+    verdict = Verdict(result=Result.SKIP, reason=reason, skipped_for=because.uid)
+    receipt = receipt_from(task, verdict, session=None, at=tx.now)
+    event = ev.TaskSettled(subject=task.uid, at=tx.now, by=by, state=TaskState.CANCELLED, receipt=receipt)
+    return _step(tx, task, event)
+
+
+def _revive(tx: Tx, task: Task, because: Task, by: str) -> Task:
+    reason = f"revived: {because.uid} is {because.state.value} again"
+    return _step(tx, task, ev.TaskRequeued(subject=task.uid, at=tx.now, by=by, reason=reason))
+
+
+def _hopeless_need(tx: Tx, task: Task) -> bool:
+    needed = (rows.task_or_none(tx, uid, lock=False) for uid in task.needs)
+    return any(found is not None and found.state in UNMET for found in needed)
+
+
+def _settle_run(tx: Tx, run_id: str, by: str) -> None:
+    """A run ends with its last task, and goes on when one of them is restarted."""
+    run = rows.run(tx, run_id)
+    ended = ", ".join(f"'{state.value}'" for state in sorted(ENDED))
+    still_open = tx.rows(f"SELECT 1 FROM tasks WHERE run = ? AND shelf NOT IN ({ended}) LIMIT 1", run_id)
+    subject = run_subject(run_id)
+    if not still_open and run.state is RunState.ACTIVE:
+        uids = [row[0] for row in tx.rows("SELECT uid FROM tasks WHERE run = ? ORDER BY seq", run_id)]
+        heads = {uid: ledger.head(tx, uid).hex() for uid in uids}
+        state = move_run(run_id, run.state, RunState.COMPLETED)
+        ledger.append(tx, ev.RunEnded(subject=subject, at=tx.now, by=by, state=state, heads=heads))
+        rows.save_run(tx, replace(run, state=state, ended_at=tx.now))
+    elif still_open and run.state is not RunState.ACTIVE:
+        state = move_run(run_id, run.state, RunState.ACTIVE)
+        ledger.append(tx, ev.RunResumed(subject=subject, at=tx.now, by=by))
+        rows.save_run(tx, replace(run, state=state, ended_at=None))

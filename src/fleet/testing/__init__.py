@@ -1,0 +1,1 @@
+"""For tests, ours and those of plugins: contract suites over every implementation, and builders of data."""

@@ -1,0 +1,132 @@
+"""From settings to live objects: the only place where an implementation is chosen."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from fleet.config.environment import environ
+from fleet.config.home import Home, require
+from fleet.config.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleet.control.control import Control
+    from fleet.store.engine import Engine
+    from fleet.store.reads import Reads
+    from fleet.store.store import Store
+
+
+def open_reads(home: Home, settings: Settings) -> Reads:
+    """The store, for looking only. Never creates a home or a ledger."""
+    from fleet.store.reads import Reads
+
+    require(home)
+    if settings.store.url:
+        return Reads(_postgres(home, settings), prefix=settings.queue.prefix)
+    from fleet.store.sqlite import SqliteReader
+
+    return Reads(SqliteReader(home.db, bells=home.bells, leases=home.leases), prefix=settings.queue.prefix)
+
+
+def open_store(home: Home, settings: Settings, *, grouped: bool = False) -> Store:
+    """The store, for writing too. The home must be there; its schema is brought up to date."""
+    require(home)
+    return make_store(home, settings, grouped=grouped)
+
+
+def make_store(home: Home, settings: Settings, *, grouped: bool = False) -> Store:
+    """The store, made if it is not there yet."""
+    from fleet.store.store import Store
+
+    if settings.store.url:
+        engine: Engine = _postgres(home, settings, create=True, grouped=grouped)
+    else:
+        from fleet.store.sqlite import SqliteWriter
+
+        engine = SqliteWriter(home.db, bells=home.bells, leases=home.leases, grouped=grouped)
+    return Store(engine, prefix=settings.queue.prefix)
+
+
+def prepare_store(home: Home, settings: Settings, *, force: bool) -> list[str]:
+    """Make the store, or bring it up to date. `force` also replaces a damaged SQLite database. Returns notes."""
+    notes = []
+    if force and not settings.store.url and home.db.exists():
+        from fleet.store.restore import is_sound
+
+        if not is_sound(home.db):
+            notes.append(_restore(home))
+    with closing(make_store(home, settings)) as store:
+        mirroring(home, settings, store)()
+    return notes
+
+
+def _restore(home: Home) -> str:
+    import time
+
+    from fleet.store.restore import restore
+
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    back = restore(home.db, home.mirror, stamp=stamp, bells=home.bells, leases=home.leases)
+    lost = f", {back.dropped} could not be placed" if back.dropped else ""
+    kept = ", ".join(path.name for path in back.aside)
+    return f"the database was damaged and is built anew from {back.events} events{lost}; the old one is kept as {kept}"
+
+
+def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Control:
+    """Every verb that a person can issue, in the name of whoever runs this."""
+    from fleet.control.control import Control
+    from fleet.hosts.machine import local_host
+    from fleet.plugins import check_coder
+
+    store = open_store(home, settings)
+    return Control(
+        store,
+        home,
+        by=by or whoami(),
+        machine=local_host(),
+        check_coder=check_coder,
+        after=mirroring(home, settings, store),
+    )
+
+
+def init_beads(home: Home, settings: Settings, force: bool) -> str | None:
+    """Let bd make its queue in the home, where that is the source; returns what there is to say about it."""
+    if settings.queue.source != "beads":
+        return None
+    from fleet.sources.beads import init_beads
+
+    return init_beads(home, prefix=settings.queue.prefix, force=force, env=environ())
+
+
+def mirroring(home: Home, settings: Settings, reads: Reads) -> Callable[[], object]:
+    """What keeps fleet.jsonl up with the ledger, or nothing."""
+    wanted = settings.store.mirror == "on" or (settings.store.mirror == "auto" and not settings.store.url)
+    if not wanted:
+        return lambda: None
+    from fleet.store.mirror import Mirror
+
+    return Mirror(home.mirror, reads).catch_up
+
+
+def whoami() -> str:
+    """The person on whose behalf this process acts."""
+    for name in ("FLEET_ACTOR", "USER", "LOGNAME"):
+        if environ().get(name):
+            return environ()[name]
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _postgres(home: Home, settings: Settings, *, create: bool = False, grouped: bool = False) -> Engine:
+    from fleet.config.secrets import lookup
+    from fleet.store.postgres import PostgresEngine
+
+    store = settings.store
+    password = lookup(home, store.password_env) if store.password_env else None
+    return PostgresEngine(store.url, schema=store.schema, password=password, create=create, grouped=grouped)
