@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import inspect
 import io
 import re
@@ -25,6 +24,7 @@ import msgspec
 
 from fleet import errors
 from fleet.cli.app import make_parser
+from fleet.cli.beads.verbs import VERBS
 from fleet.cli.commands import COMMANDS, GROUPS, Command
 from fleet.config import fields as settings
 from fleet.config.render import literal
@@ -93,18 +93,20 @@ def commands() -> str:
 
 
 def _command(command: Command) -> Iterator[str]:
-    module = importlib.import_module(f"fleet.cli.{command.module}")
-    description, _, examples = inspect.cleandoc(module.__doc__ or "").partition("\n\nExamples:")
+    parser = make_parser(command)
     yield f"### fleet {command.name}"
-    if hasattr(module, "configure"):
-        parser = make_parser(command)
-        yield fenced("text", _usage(parser))
-        yield description
-        yield from _arguments(parser)
-    else:
-        yield description
-    if examples:
-        yield fenced("sh", inspect.cleandoc(examples))
+    yield fenced("text", _usage(parser))
+    yield parser.description or ""
+    yield from _beads_verbs() if command.name == "bd" else _arguments(parser)
+    if parser.epilog:
+        yield fenced("sh", inspect.cleandoc(parser.epilog.removeprefix("examples:")))
+
+
+def _beads_verbs() -> Iterator[str]:
+    """What the words after `fleet bd` may be."""
+    rows = [(f"`{f'{verb.name} {verb.usage}'.strip()}`", inspect.cleandoc(verb.run.__doc__ or "")) for verb in VERBS]
+    yield table(("verb", "does, on Fleet's own queue"), rows)
+    yield "`fleet bd VERB --help` lists the flags of a verb."
 
 
 def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:

@@ -153,7 +153,7 @@ def _export_file(path: Path, entries: Iterator[Entry]) -> int:
 
     from fleet.store.mirror import encode_line
 
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.parent / f".{path.name}.{os.getpid()}"
     count = 0
     try:
         with temporary.open("xb") as file:

@@ -92,7 +92,7 @@ def issue(task: Task, reads: Reads, *, now: int | None = None) -> Json:
 
 
 def row(task: Task, reads: Reads, *, now: int | None = None) -> Json:
-    """A task as `list`, `ready` and `search` give it. The counts are of what blocks."""
+    """A task as `list` and `ready` give it. The counts are of what blocks."""
     dependents = [uid for uid, kind in reads.dependents(task.uid) if kind == BLOCKS]
     return _filled(
         issue(task, reads, now=now),
@@ -102,6 +102,12 @@ def row(task: Task, reads: Reads, *, now: int | None = None) -> Json:
         comment_count=task.comments,
         parent=parent(task),
     )
+
+
+def hit(task: Task, reads: Reads, *, now: int | None = None) -> Json:
+    """A task as `search` gives it: a row without its relations."""
+    found = row(task, reads, now=now)
+    return {name: value for name, value in found.items() if name not in ("dependencies", "parent")}
 
 
 def detail(

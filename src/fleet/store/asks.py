@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 import msgspec
 
 from fleet.model.intent import Intent
 from fleet.model.session import Lane, Session
-from fleet.model.states import LIVE, SessionState, TaskState
+from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import BLOCKS, Task
-from fleet.store.engine import Tx, Value
+from fleet.store.engine import Tx
 from fleet.store.rows import READY
 
 T = TypeVar("T")
@@ -85,15 +85,16 @@ def shelf(
     return sorted(found, key=_urgency)
 
 
-def lanes(tx: Tx, name: str) -> Iterator[Lane]:
+def lanes(tx: Tx, name: str) -> list[Lane]:
     """The lanes of a shelf, each found by one step through the index."""
-    key = ""
-    while True:
-        step = tx.rows("SELECT lane FROM tasks WHERE shelf = ? AND lane > ? ORDER BY lane LIMIT 1", name, key)
-        if not step:
-            return
-        key = step[0][0]
-        yield Lane.parse(key)
+    found = tx.rows(
+        "WITH RECURSIVE step (lane) AS (SELECT min(lane) FROM tasks WHERE shelf = ? UNION ALL"
+        " SELECT (SELECT min(lane) FROM tasks WHERE shelf = ? AND lane > step.lane) FROM step WHERE lane IS NOT NULL)"
+        " SELECT lane FROM step WHERE lane IS NOT NULL",
+        name,
+        name,
+    )
+    return [Lane.parse(row[0]) for row in found]
 
 
 def matching(tx: Tx, word: str, prefix: str) -> list[str]:
@@ -133,34 +134,35 @@ def unmet(tx: Tx, uid: str) -> list[tuple[str, str]]:
 
 
 def sessions(tx: Tx, *, task: str | None = None, live: bool = False, supervisor: str | None = None) -> list[Session]:
-    """Sessions of a task, or those that are live, or those of a supervisor."""
-    where: list[str] = []
-    values: list[Value] = []
+    """Sessions of a task, or those that are live, or those of a supervisor; oldest first."""
     if live:
-        where.append(f"state IN ({_words(LIVE)})")
-    if task is not None:
-        where.append("id > ? AND id < ?")  # the ids of its sessions are its own, a dot and a number
-        values += [f"{task}.", f"{task}/"]
-    if supervisor is not None:
-        where.append("supervisor = ?")
-        values.append(supervisor)
-    condition = f"WHERE {' AND '.join(where)} " if where else ""
-    return decode_all(tx.rows(f"SELECT doc FROM sessions {condition}ORDER BY seq", *values), Session)
+        found = _live(tx)
+    elif task is not None:  # the ids of its sessions are its own, a dot and a number
+        sql = "SELECT doc FROM sessions WHERE id > ? AND id < ? ORDER BY seq"
+        found = decode_all(tx.rows(sql, f"{task}.", f"{task}/"), Session)
+    else:
+        found = decode_all(tx.rows("SELECT doc FROM sessions ORDER BY seq"), Session)
+    return [
+        one
+        for one in found
+        if (task is None or one.task == task) and (supervisor is None or one.supervisor == supervisor)
+    ]
+
+
+def _live(tx: Tx) -> list[Session]:
+    """The sessions of the tasks that are in progress: no other session is live."""
+    names = [found.session for found in tasks(tx, IN_PROGRESS, run=None, limit=LIMIT, newest_first=False)]
+    sql = "SELECT doc FROM sessions WHERE id = ?"
+    found = [decode_all(tx.rows(sql, name), Session)[0] for name in names if name is not None]
+    return sorted(found, key=lambda session: session.claimed_at)
 
 
 def orphans(tx: Tx) -> list[Session]:
     """Live sessions whose supervisor has left."""
-    rows = tx.rows(
-        f"SELECT s.doc FROM sessions s JOIN supervisors v ON v.id = s.supervisor"
-        f" WHERE s.state IN ({_words(LIVE)}) AND v.left_at IS NOT NULL ORDER BY s.seq"
-    )
-    return decode_all(rows, Session)
+    left = {row[0] for row in tx.rows("SELECT id FROM supervisors WHERE left_at IS NOT NULL")}
+    return [session for session in _live(tx) if session.supervisor in left]
 
 
 def intents_of(tx: Tx, target: str) -> list[Intent]:
     """What was asked about a task, oldest first."""
     return decode_all(tx.rows("SELECT doc FROM intents WHERE target = ? ORDER BY seq", target), Intent)
-
-
-def _words(states: Collection[SessionState]) -> str:
-    return ", ".join(f"'{state.value}'" for state in sorted(states))

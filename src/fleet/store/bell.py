@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import select
-import socket
 import time
 from pathlib import Path
 
@@ -21,15 +19,28 @@ def _address(bells: Path, name: str, directory: int) -> str:
     return str(bells / name)
 
 
-def ring(bells: Path) -> None:
-    """Wake every listener; dead ones are removed, full ones have been rung before. Never raises: a commit is done."""
-    with contextlib.suppress(OSError):
-        names = os.listdir(bells)
-        if names:
-            _ring(bells, names)
+class Ringer:
+    """Rings for one process. It looks for listeners anew only when their directory has changed."""
+
+    def __init__(self, bells: Path) -> None:
+        self._bells = bells
+        self._names: list[str] = []
+        self._seen = -1
+
+    def ring(self) -> None:
+        """Wake every listener; dead ones are removed, full ones were rung before. Never raises: the commit is done."""
+        with contextlib.suppress(OSError):
+            changed = os.stat(self._bells).st_mtime_ns
+            if changed != self._seen:
+                self._names = os.listdir(self._bells)
+                self._seen = changed if time.time_ns() - changed > SETTLED_NS else -1
+            if self._names:
+                _ring(self._bells, self._names)
 
 
 def _ring(bells: Path, names: list[str]) -> None:
+    import socket
+
     directory = os.open(bells, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
@@ -49,6 +60,8 @@ class SocketBell:
     """One listener."""
 
     def __init__(self, bells: Path) -> None:
+        import socket
+
         bells.mkdir(mode=0o700, exist_ok=True)
         self._path = bells / f"{os.getpid()}.{next(_ids)}"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -61,6 +74,8 @@ class SocketBell:
             os.close(directory)
 
     def wait(self, timeout: float) -> bool:
+        import select
+
         ready, _, _ = select.select([self._socket], [], [], timeout)
         if not ready:
             return False

@@ -76,7 +76,7 @@ class Pending(Generic[T]):
 
 
 def answer(values: Iterable[tuple[Pending[Any], Any]], errors: Iterable[tuple[Pending[Any], BaseException]]) -> None:
-    """Answer a whole batch. Each loop is woken once: waking it for every answer makes it fight the writer for the GIL."""
+    """Answer a whole batch. Each loop is woken once: woken for every answer, it would fight the writer for the GIL."""
     waiting: dict[AbstractEventLoop, list[Future[None]]] = {}
     for pending, value in values:
         for loop, arrived in pending._finish(value, None):

@@ -96,8 +96,11 @@ class Reads:
 
     def receipts(self, *, task: str | None = None, run: str | None = None, limit: int = asks.LIMIT) -> list[Receipt]:
         """Receipts of a task, of a run, or of all, oldest first."""
-        column, value = ("task", task) if task is not None else ("run", run)
-        where, values = (f"WHERE {column} = ? ", (value,)) if value is not None else ("", ())
+        where, values = "", tuple[str, ...]()
+        if task is not None:
+            where, values = "WHERE seq IN (SELECT seq FROM events WHERE subject = ?) ", (task,)
+        elif run is not None:
+            where, values = "WHERE run = ? ", (run,)
         sql = f"SELECT doc FROM receipts {where}ORDER BY seq LIMIT ?"
         return self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, *values, limit), Receipt))
 

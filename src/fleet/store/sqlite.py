@@ -20,18 +20,20 @@ import msgspec
 
 from fleet.errors import NoHome, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from fleet.store import migrate
+from fleet.store.bell import Ringer, SocketBell
 from fleet.store.engine import Row, Value
 from fleet.store.filelock import FileLock, Leases
 from fleet.store.pending import Pending, answer
 
 if TYPE_CHECKING:
-    from fleet.store.bell import SocketBell
     from fleet.store.engine import Tx
 
 T = TypeVar("T")
 Clock = Callable[[], int]
 Asked: TypeAlias = "tuple[Callable[[Tx], Any], Pending[Any]]"  # a verb, and where its answer goes
 MOST_IN_A_BATCH = 512
+CHECKPOINT_PAGES = 2000
+COUNT = "INSERT INTO counts (scope, key, n) VALUES (?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET n = n + excluded.n"
 OLDEST_SAFE = (3, 51, 3)  # before it, several writing processes could corrupt a WAL database
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "lustre", "fuse.sshfs", "afs"})
 
@@ -51,6 +53,7 @@ class SqliteTx:
         self._connection = connection
         self.now = now
         self._leases = leases
+        self.counted: dict[tuple[str, str], int] = {}  # written with the commit, once for all that it commits
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         return self._connection.execute(sql, values).fetchall()
@@ -70,11 +73,7 @@ class SqliteTx:
         """Every write transaction is alone already."""
 
     def count(self, scope: str, key: str, by: int) -> None:
-        self._connection.execute(
-            "INSERT INTO counts (scope, key, n) VALUES (?, ?, ?)"
-            " ON CONFLICT (scope, key) DO UPDATE SET n = n + excluded.n",
-            (scope, key, by),
-        )
+        self.counted[scope, key] = self.counted.get((scope, key), 0) + by
 
     def counts(self, scope: str) -> dict[str, int]:
         return dict(self.rows("SELECT key, n FROM counts WHERE scope = ? AND n <> 0", scope))
@@ -126,8 +125,6 @@ class SqliteReader:
         raise StoreReadOnly("this view of the store is for reading")
 
     def listen(self) -> SocketBell:
-        from fleet.store.bell import SocketBell
-
         with translated(self.path):
             return SocketBell(self._bells)
 
@@ -196,6 +193,8 @@ class SqliteWriter:
 
         self.path = path
         self._bells = bells
+        self._ringer = Ringer(bells)
+        self._wal_pages = 0
         self._clock = clock
         self._after_commit = after_commit
         self._leases = Leases(leases)
@@ -229,8 +228,6 @@ class SqliteWriter:
             return self._reader.read(ask)
 
     def listen(self) -> SocketBell:
-        from fleet.store.bell import SocketBell
-
         with translated(self.path):
             return SocketBell(self._bells)
 
@@ -254,6 +251,7 @@ class SqliteWriter:
                 os.chmod(self.path, 0o600)
             self._bring_up(connection, is_new=is_new)
             connection.pragma("synchronous", "full")
+            connection.set_wal_hook(self._note_wal)
             self._file = os.stat(self.path).st_ino
         except BaseException:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is not ours to write stays as it is
@@ -281,12 +279,22 @@ class SqliteWriter:
             answer([], [(pending, exc) for _, pending in batch])
             return
         if done:
-            from fleet.store.bell import ring
-
-            ring(self._bells)
+            self._ringer.ring()
             if self._after_commit is not None:
                 self._after_commit()
         answer(done, refused)
+        if self._wal_pages >= CHECKPOINT_PAGES:
+            self._checkpoint()
+
+    def _note_wal(self, connection: apsw.Connection, name: str, pages: int) -> int:  # noqa: ARG002  # SQLite's signature
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def _checkpoint(self) -> None:
+        """Move what was committed from the log into the database. Not under the lock: other writers go on meanwhile."""
+        self._wal_pages = 0
+        with contextlib.suppress(apsw.Error):  # nothing is lost by leaving it to the next one
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def _refuse_replaced(self) -> None:
         """What is written to a database that was put aside would be lost."""
@@ -309,16 +317,21 @@ class SqliteWriter:
     ) -> tuple[list[tuple[Pending[Any], Any]], list[tuple[Pending[Any], Exception]]]:
         done: list[tuple[Pending[Any], Any]] = []
         refused: list[tuple[Pending[Any], Exception]] = []
+        counted: dict[tuple[str, str], int] = {}
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             for body, pending in batch:
                 tx = SqliteTx(self._connection, self._clock(), self._leases)
                 try:
                     done.append((pending, self._apart(body, tx) if apart else body(tx)))
+                    for key, by in tx.counted.items():
+                        counted[key] = counted.get(key, 0) + by
                 except Exception as exc:
                     if not apart or not self._connection.in_transaction:  # SQLite gave up on all of it: no space
                         raise
                     refused.append((pending, exc))
+            if any(counted.values()):
+                self._connection.executemany(COUNT, [(*key, by) for key, by in counted.items() if by])
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:

@@ -138,7 +138,7 @@ def search(call: Call) -> int:
     sought = words[0].lower()
     statuses = vocabulary.listed_statuses(call.given.list("status")) or frozenset(beads.STATUSES)
     hits = [task for task in chosen(call, statuses) if sought in task.title.lower() or sought in task.uid]
-    found = [beads.row(task, call.reads, now=call.now) for task in limited(call, hits, LIST_LIMIT)]
+    found = [beads.hit(task, call.reads, now=call.now) for task in limited(call, hits, LIST_LIMIT)]
     return call.answer(found, f"Found {len(found)} issues matching '{words[0]}':", *(text.line(each) for each in found))
 
 

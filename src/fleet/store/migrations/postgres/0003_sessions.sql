@@ -8,15 +8,14 @@ CREATE TABLE sessions (
   progress   TEXT COLLATE "C" NOT NULL,
   doc        TEXT COLLATE "C" NOT NULL
 );
-CREATE INDEX sessions_live ON sessions (supervisor, id) WHERE state IN ('starting', 'running', 'stopping');
 
+-- The sequence of a receipt is that of the event that brought it, so those of a task are found through its events.
 CREATE TABLE receipts (
   seq  BIGINT PRIMARY KEY,
   task TEXT COLLATE "C" NOT NULL,
   run  TEXT COLLATE "C",
   doc  TEXT COLLATE "C" NOT NULL
 );
-CREATE INDEX receipts_of_task ON receipts (task, seq);
 CREATE INDEX receipts_of_run ON receipts (run, seq) WHERE run IS NOT NULL;
 
 CREATE TRIGGER receipts_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON receipts EXECUTE FUNCTION refuse();
