@@ -63,6 +63,12 @@ def test_add_keeps_every_field(cli: Cli, tmp_path: Path) -> None:
     assert task["host"].startswith("local@")
 
 
+def test_add_as_json_has_every_field(cli: Cli) -> None:
+    """--json gives the whole task, also the fields that have their default."""
+    task = cli.json("add", "plain")
+    assert (task["state"], task["priority"], task["coder"], task["needs"]) == ("queued", 2, None, [])
+
+
 def test_add_names_its_author(cli: Cli) -> None:
     """$FLEET_ACTOR goes before the user's name."""
     assert cli.json("add", "x", env={"FLEET_ACTOR": "release bot"})["created_by"] == "release bot"

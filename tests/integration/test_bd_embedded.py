@@ -9,12 +9,13 @@ import pytest
 
 from fleet.config.home import Home
 from fleet.config.settings import Settings
+from fleet.hosts.machine import local_host
 from fleet.model.session import Defaults, Slot
 from fleet.model.states import TaskState
 from fleet.wiring import make_store
 from tests.support.bd import ACTOR, OwnQueue
 
-RUNNING = Slot(worker="local#1", host="local@here")
+RUNNING = Slot(worker="local#1", host=local_host())
 
 
 @pytest.fixture
@@ -208,7 +209,9 @@ def test_failures_of_several(queue: OwnQueue) -> None:
     assert json.loads(said.err.splitlines()[-1])["data"]["failed"][0]["id"] == "fleet-zzzz"
 
 
-@pytest.mark.parametrize("words", [("dolt", "push"), ("init",), ("doctor", "--fix"), ("delete", "x"), ("dep", "relate")])
+@pytest.mark.parametrize(
+    "words", [("dolt", "push"), ("init",), ("doctor", "--fix"), ("delete", "x"), ("dep", "relate")]
+)
 def test_verbs_of_the_real_bd_only(queue: OwnQueue, words: tuple[str, ...]) -> None:
     """A verb that Fleet's queue does not have exits 2, is named, and the way to the real bd is shown."""
     said = queue.bd(*words)

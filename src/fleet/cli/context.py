@@ -69,10 +69,11 @@ class Context:
         self.err.write(text + "\n")
 
     def print_json(self, value: object) -> None:
-        """The same object that the API gives."""
+        """The same object that the API gives. The ledger leaves out what has its default; here every field is there."""
         import msgspec
 
-        encoded = msgspec.json.encode(value)
+        whole = [_whole(each) for each in value] if isinstance(value, list) else _whole(value)
+        encoded = msgspec.json.encode(whole)
         self.out.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
 
     def print_lines(self, lines: Iterator[str]) -> None:
@@ -92,3 +93,9 @@ def silence_broken_pipe() -> None:
     """After `fleet ... | head`: nothing more can be written, and that is no error."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _whole(value: object) -> object:
+    import msgspec
+
+    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value

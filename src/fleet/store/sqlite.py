@@ -136,7 +136,7 @@ class SqliteReader:
     def _check_version(self) -> None:
         version = self._connection.pragma("user_version")
         if migrate.check(version, str(self.path)):
-            refuse_emptied(self.path, self._connection)
+            refuse_damaged_version(self.path, self._connection)
             raise StoreError(
                 f"{self.path} has schema {version}, which this Fleet must bring up to date first",
                 hint="run `fleet init`",
@@ -148,7 +148,10 @@ class SqliteReader:
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             if os.access(self.path.parent, os.W_OK) or not os.access(self.path, os.R_OK):
                 raise
-        # A home that cannot be written has no place for the reader's shared memory.
+        except apsw.IOError as exc:
+            if getattr(exc, "extendedresult", 0) != apsw.SQLITE_IOERR_SHMSIZE:
+                raise
+        # A home that cannot be written, or a full disk, has no place for the reader's shared memory.
         wal = Path(f"{self.path}-wal")
         if not wal.exists() or not wal.stat().st_size:
             return self._connect("immutable=1")
@@ -168,6 +171,7 @@ class SqliteReader:
         connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
         try:
             connection.set_busy_timeout(5000)
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         except BaseException:
             connection.close()
@@ -194,6 +198,7 @@ class SqliteWriter:
         self.path = path
         self._bells = bells
         self._ringer = Ringer(bells)
+        self._name = str(path)
         self._wal_pages = 0
         self._clock = clock
         self._after_commit = after_commit
@@ -247,12 +252,13 @@ class SqliteWriter:
         connection = apsw.Connection(str(self.path))
         try:
             connection.set_busy_timeout(30_000)
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else every new value plans the query anew
             if is_new:
                 os.chmod(self.path, 0o600)
             self._bring_up(connection, is_new=is_new)
             connection.pragma("synchronous", "full")
             connection.set_wal_hook(self._note_wal)
-            self._file = os.stat(self.path).st_ino
+            self._file = os.stat(self._name).st_ino
         except BaseException:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is not ours to write stays as it is
             connection.close()
@@ -264,10 +270,10 @@ class SqliteWriter:
         if not migrate.check(connection.pragma("user_version"), str(self.path)):
             return
         if not is_new:
-            refuse_emptied(self.path, connection)
+            refuse_damaged_version(self.path, connection)
         with self._lock:
             connection.pragma("journal_mode", "wal")
-            _migrate(connection)
+            run_migrations(connection)
 
     def _commit(self, batch: list[Asked]) -> None:
         """Run everything that has gathered and commit it together. What refuses one verb does not touch the others."""
@@ -298,7 +304,11 @@ class SqliteWriter:
 
     def _refuse_replaced(self) -> None:
         """What is written to a database that was put aside would be lost."""
-        if not self.path.exists() or self.path.stat().st_ino != self._file:
+        try:
+            same = os.stat(self._name).st_ino == self._file
+        except FileNotFoundError:
+            same = False
+        if not same:
             raise StoreError(f"the database at {self.path} was replaced; nothing was written", hint="start it again")
 
     def _transact(
@@ -388,7 +398,7 @@ class _Group:
                 self._commit(batch)
 
 
-def _migrate(connection: apsw.Connection) -> None:
+def run_migrations(connection: apsw.Connection) -> None:
     """Bring the schema up to date. Each step is whole or not at all; a second process finds nothing left to do."""
     for step in migrate.migrations("sqlite"):
         connection.execute("BEGIN IMMEDIATE")
@@ -398,10 +408,14 @@ def _migrate(connection: apsw.Connection) -> None:
         connection.execute("COMMIT")
 
 
-def refuse_emptied(path: Path, connection: apsw.Connection) -> None:
-    """A database without a schema is a new one, unless its mirror says that there has been a ledger."""
+def refuse_damaged_version(path: Path, connection: apsw.Connection) -> None:
+    """A database without a version is a new one, unless its mirror says that there has been a ledger."""
     mirror = path.with_suffix(".jsonl")
-    if mirror.exists() and mirror.stat().st_size and connection.pragma("user_version") == 0:
+    mirrored = mirror.exists() and mirror.stat().st_size > 0  # seen first: who mirrors has made the schema before
+    version = connection.pragma("user_version")
+    if version < 0:
+        raise StoreCorrupt(f"the database at {path} is damaged: it has schema {version}")
+    if version == 0 and mirrored:
         raise StoreCorrupt(f"the database at {path} is empty, but {mirror.name} has its ledger")
 
 
@@ -442,6 +456,8 @@ def translated(path: Path) -> Iterator[None]:
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:  # a row that holds what Fleet never wrote
         raise StoreCorrupt(f"the database at {path} is damaged: {exc}") from exc
     except apsw.Error as exc:
+        if getattr(exc, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:  # the shared memory is a file too
+            raise StoreFull(f"no space is left for the store at {path}; nothing was written") from exc
         raise StoreError(f"the store at {path} cannot be read or written: {exc}") from exc
     except PermissionError as exc:
         raise StoreReadOnly(f"the store at {path} cannot be written: {exc.strerror}") from exc
