@@ -86,7 +86,9 @@ def many(cli: Cli, n: int = 600) -> None:
         store.submit([a_task(f"task {k}", description="x" * 200) for k in range(n)], by="ana").result()
 
 
-@pytest.mark.parametrize("argv", [["ledger", "export"], ["ready", "--limit", "1000", "--json"], ["ledger", "tail", "-n", "600"]])
+@pytest.mark.parametrize(
+    "argv", [["ledger", "export"], ["ready", "--limit", "1000", "--json"], ["ledger", "tail", "-n", "600"]]
+)
 def test_a_reader_that_leaves_is_no_error(cli: Cli, argv: list[str]) -> None:
     """`fleet ... | head -1` prints one line, no traceback, and exit 0."""
     many(cli)
@@ -103,7 +105,9 @@ def test_a_full_disk_under_stdout_is_an_error_in_words(cli: Cli) -> None:
     """When what is printed cannot be written, the command says so and is exit 1."""
     cli.add("x")
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([*FLEET, "ready"], env=cli.env, cwd=cli.cwd, stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [*FLEET, "ready"], env=cli.env, cwd=cli.cwd, stdout=full, stderr=subprocess.PIPE, check=False
+        )
     assert (done.returncode, done.stderr) == (1, b"error: [Errno 28] No space left on device\n")
 
 

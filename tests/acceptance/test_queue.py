@@ -118,7 +118,12 @@ def test_names_in_any_script_come_back(cli: Cli) -> None:
         (["add", b"\xff\xfe"], 2, "not UTF-8 text", ""),
         (["add", "x", "--label", b"\xff=1"], 2, "not UTF-8 text", ""),
         (["add", "x", "--frobnicate"], 2, "--frobnicate", "see `fleet add --help`"),
-        (["add", "x", "--prior", "1"], 2, "--prior", ""),  # no abbreviations: a new option must not change their meaning
+        (
+            ["add", "x", "--prior", "1"],
+            2,
+            "--prior",
+            "",
+        ),  # no abbreviations: a new option must not change their meaning
     ],
 )
 def test_what_cannot_be_taken_writes_nothing(
@@ -269,10 +274,21 @@ def test_show_tags_what_is_inherited(cli: Cli) -> None:
 
 
 def test_show_tells_all_that_is_known(cli: Cli) -> None:
-    """Status, directory, priority, needs with their states, labels, description: each on its line, absent ones left out."""
+    """Status, directory, priority, needs with states, labels and description have a line each; what is absent has none."""
     done, open_, failed = cli.add("done"), cli.add("open"), cli.add("failed")
     uid = cli.add(
-        "all", "-d", "the details", "--needs", done, open_, "--label", "area=web", "--label", "urgent", "--priority", "1"
+        "all",
+        "-d",
+        "the details",
+        "--needs",
+        done,
+        open_,
+        "--label",
+        "area=web",
+        "--label",
+        "urgent",
+        "--priority",
+        "1",
     )
     with cli.store() as store:
         store.settle(done, a_pass(), by="ana").result()

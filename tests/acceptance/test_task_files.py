@@ -27,7 +27,7 @@ FILES = {
 
 @pytest.mark.parametrize("what", FILES)
 def test_a_file_of_a_task(cli: Cli, what: str) -> None:
-    """A file is printed as it is, ended by a line end; one that is not there yet is a note with its path, not an error."""
+    """A file is printed as it is, ended by a line end; one that is not there yet is a note with its path, no error."""
     uid = cli.add("work")
     file = cli.task_file(uid, FILES[what])
     missing = cli.ok("task", uid, what)

@@ -257,3 +257,33 @@ def test_an_init_that_fails_is_an_error(tmp_path: Path) -> None:
     script(tmp_path, 'case $1 in version) echo "bd version 1.3.0";; *) echo "Error: no space left" >&2; exit 1;; esac')
     with pytest.raises(ProgramError, match="no space left"):
         init_beads(Home(tmp_path), prefix="fleet", force=False, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+
+
+@pytest.mark.real_bd
+def test_the_queue_commands_speak_of_bds_queue(beads: Beads) -> None:
+    """`fleet add`, `ready`, `show`, `tasks` and `task` act on the queue that bd keeps, with what task.json says."""
+    first = beads.fleet("add", "Lay the table", "--priority", "1", "--coder", "codex", "-q")
+    assert first.code == 0, first
+    uid = first.out.strip()
+    second = beads.fleet("add", "Serve the soup", "--needs", uid, "-d", "hot", "--label", "area=kitchen")
+    assert second.code == 0, second
+    later = second.out.split(":")[0].removeprefix("Created ")
+    ready = json.loads(beads.fleet("ready", "--json").out)
+    assert [line["cwd"] for line in ready if line["id"] == uid] == [str(beads.project)]
+    assert later not in [line["id"] for line in ready]
+    shown = beads.fleet("show", uid).out
+    assert "coder:      codex\n" in shown
+    assert "model:      the coder's own (default)" in shown
+    assert beads.fleet("show", later, "--json").data[0]["labels"] == ["area=kitchen"]
+    assert uid in beads.fleet("tasks", "--status", "queued").out
+    assert beads.fleet("task", uid, "plan").code == 0
+    assert beads.fleet("show", "nope-1").code == 4
+
+
+@pytest.mark.real_bd
+def test_what_only_fleets_own_queue_can_do_is_refused(beads: Beads) -> None:
+    """A command that cannot act on bd's queue says which one can, and never shows another queue."""
+    for words in (("stop", "--all"), ("questions",), ("answer", "x", "y"), ("task", "x", "set", "coder=codex")):
+        said = beads.fleet(*words)
+        assert said.code == 2, said
+        assert "kept by bd" in said.err

@@ -6,27 +6,19 @@ import contextlib
 import os
 import shutil
 import signal
-import stat
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import apsw
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from fleet import wiring
 from fleet.config.home import Home
 from fleet.config.settings import Settings
+from fleet.control.control import Control
 from fleet.errors import (
-    FleetError,
-    LedgerBroken,
-    NoHome,
     StoreBusy,
-    StoreCorrupt,
     StoreError,
     StoreFull,
     StoreReadOnly,
@@ -35,44 +27,14 @@ from fleet.errors import (
 from fleet.store import bell as _loaded_before_a_child_loses_its_rights  # noqa: F401
 from fleet.store.filelock import FileLock
 from fleet.store.restore import is_sound
-from fleet.store.sqlite import NETWORK, SqliteWriter, refuse_network
-from fleet.store.store import Store
+from fleet.store.sqlite import NETWORK, refuse_network
 from fleet.testing.audit import audit
 from fleet.testing.builders import a_task
 from tests.support.children import child, in_child
 from tests.support.cli import Cli, everything_in
 from tests.support.disks import read_only, small_disk
-from tests.support.ledgers import contents, exported, populate, read_or_none
-
-T = TypeVar("T")
-
-
-def make(path: Path) -> Home:
-    """A home with a store, and nothing in it yet."""
-    path.mkdir(parents=True, mode=0o700)
-    home = Home(path)
-    wiring.prepare_store(home, Settings(), force=False)
-    return home
-
-
-@contextlib.contextmanager
-def opened(home: Home, *, busy_seconds: float = 30) -> Iterator[Store]:
-    """The store of a home."""
-    engine = SqliteWriter(home.db, bells=home.bells, leases=home.leases, busy_seconds=busy_seconds)
-    with contextlib.closing(Store(engine)) as store:
-        yield store
-
-
-def titles(home: Home) -> list[str]:
-    """What a reader sees."""
-    with contextlib.closing(wiring.open_reads(home, Settings())) as reads:
-        return [task.title for task in reads.tasks()]
-
-
-def add(store: Store, *names: str, **fields: object) -> list[str]:
-    """Tasks, by title."""
-    return [task.uid for task in store.submit([a_task(name, **fields) for name in names], by="ana").result()]
-
+from tests.support.homes import add, flip, make, opened, titles
+from tests.support.ledgers import exported, read_or_none
 
 # a home that cannot be written
 
@@ -144,7 +106,15 @@ def test_commands_on_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     uid = cli.add("work")
     before = everything_in(cli.home.path)
     with read_only(cli.home.path):
-        for argv in (["ready"], ["status"], ["show", uid], ["tasks"], ["ledger", "tail"], ["ledger", "verify"], ["log"]):
+        for argv in (
+            ["ready"],
+            ["status"],
+            ["show", uid],
+            ["tasks"],
+            ["ledger", "tail"],
+            ["ledger", "verify"],
+            ["log"],
+        ):
             assert cli.run(*argv).code == 0, argv
         for argv in (["add", "x"], ["stop", uid], ["task", uid, "set", "priority=0"], ["ledger", "tail", "-f"]):
             done = cli.run(*argv)
@@ -174,6 +144,12 @@ def test_a_lease_that_may_not_be_looked_at_is_taken_to_hold(public: Path) -> Non
 # no space
 
 
+def added_for_ever(control: Control) -> Iterator[str]:
+    """The ids of tasks, each after it was acknowledged."""
+    while True:
+        yield control.add(a_task("work", description="y" * 20_000)).uid
+
+
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     """Adding until the disk is full ends in StoreFull; all that was acknowledged is there; with space it goes on."""
     with small_disk(tmp_path / "disk", kilobytes=2048) as disk:
@@ -183,8 +159,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         acknowledged: list[str] = []
         with contextlib.closing(wiring.open_control(home, Settings(), by="ana")) as control:
             with pytest.raises(StoreFull) as caught:
-                while True:
-                    acknowledged.append(control.add(a_task("work", description="y" * 20_000)).uid)
+                acknowledged.extend(added_for_ever(control))
             assert (caught.value.exit_code, caught.value.retryable) == (1, True)
             assert "nothing was written" in str(caught.value)
             assert [task.uid for task in control.reads.tasks()] == acknowledged
@@ -274,221 +249,6 @@ def test_a_home_of_a_newer_version_is_not_touched(tmp_path: Path, wal: bool) -> 
         assert caught.value.hint == "upgrade Fleet on this machine"
     assert [read_or_none(Path(f"{home.db}{end}")) or b"" for end in ("", "-wal")] == before
     assert read_or_none(home.mirror) == mirror
-
-
-# damage
-
-
-def flip(path: Path, offset: int, data: bytes) -> None:
-    """Write over some bytes of a file."""
-    with path.open("r+b") as file:
-        file.seek(offset)
-        file.write(data)
-
-
-def page(path: Path, at: int) -> bytes:
-    """One page of a database."""
-    with path.open("rb") as file:
-        return os.pread(file.fileno(), 4096, at)
-
-
-def pages(path: Path) -> int:
-    """How many pages a database has."""
-    return path.stat().st_size // 4096
-
-
-DAMAGE: dict[str, Callable[[Path], object]] = {
-    "not a database": lambda db: db.write_bytes(b"once upon a time " * 1000),
-    "zero length": lambda db: db.write_bytes(b""),
-    "a byte": lambda db: db.write_bytes(b"x"),
-    "cut in half": lambda db: os.truncate(db, pages(db) // 2 * 4096),
-    "cut within a page": lambda db: os.truncate(db, db.stat().st_size - 1000),
-    "only the first page": lambda db: os.truncate(db, 4096),
-    "no magic": lambda db: flip(db, 0, b"\0" * 16),
-    "no schema": lambda db: flip(db, 100, b"\xff" * 3996),
-    "no header": lambda db: flip(db, 0, b"\xff" * 100),
-    "zeroes in the middle": lambda db: flip(db, pages(db) // 3 * 4096, bytes(3 * 4096)),
-    "noise in the middle": lambda db: flip(db, pages(db) // 2 * 4096, os.urandom(2 * 4096)),
-    "the last page": lambda db: flip(db, (pages(db) - 1) * 4096, b"\xa5" * 4096),
-    "every second page": lambda db: [flip(db, n * 4096, b"\xff" * 100) for n in range(1, pages(db), 2)],
-    "a version below zero": lambda db: flip(db, 60, b"\xff\xff\xff\xff"),
-    "a version of zero": lambda db: flip(db, 60, b"\0\0\0\0"),
-}
-
-
-@pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """A home with something of everything, closed and mirrored. Copied, never used itself."""
-    home = make(tmp_path_factory.mktemp("full") / "home")
-    with opened(home) as store:
-        populate(store)
-        wiring.mirroring(home, Settings(), store)()
-    assert is_sound(home.db)
-    return home
-
-
-def copy_of(home: Home, where: Path) -> Home:
-    """A home of its own."""
-    shutil.copytree(home.path, where)
-    return Home(where)
-
-
-def all_of(home: Home) -> dict[str, object]:
-    """All that can be read."""
-    with contextlib.closing(wiring.open_reads(home, Settings())) as reads:
-        return contents(reads)
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_told_and_mended(full: Home, tmp_path: Path, damage: str) -> None:
-    """A damaged database is StoreCorrupt; --force builds it anew with all that was in it and keeps the damaged one."""
-    expected = all_of(full)
-    home = copy_of(full, tmp_path / "home")
-    DAMAGE[damage](home.db)
-    damaged = home.db.read_bytes()
-    with pytest.raises((StoreCorrupt, LedgerBroken)) as caught:
-        all_of(home)
-    assert "fleet init --force" in caught.value.hint
-    assert home.db.read_bytes() == damaged
-    (note,) = wiring.prepare_store(home, Settings(), force=True)
-    assert f"built anew from {len(full.mirror.read_bytes().splitlines())} events" in note
-    assert all_of(home) == expected
-    (kept,) = home.path.glob("fleet.db.damaged-*[!wsh][!ahm][!lm]")
-    assert kept.read_bytes() == damaged
-    assert stat.S_IMODE(home.db.stat().st_mode) == 0o600
-    with opened(home) as store:
-        audit(store)
-        add(store, "goes on")
-        wiring.mirroring(home, Settings(), store)()
-        assert home.mirror.read_bytes() == exported(store)
-    assert wiring.prepare_store(home, Settings(), force=True) == []
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damage_anywhere_never_confuses(full: Home, tmp_path: Path, data: st.DataObject) -> None:
-    """Whatever bytes are overwritten: reading gives a Fleet error or an answer, and --force brings all of it back."""
-    expected = all_of(full)
-    home = copy_of(full, Path(tempfile.mkdtemp(dir=tmp_path)) / "home")
-    size = home.db.stat().st_size
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(100, size - 1))  # the header has tests of its own
-        flip(home.db, at, data.draw(st.binary(min_size=1, max_size=min(600, size - at))))
-    with contextlib.suppress(FleetError):
-        all_of(home)
-    wiring.prepare_store(home, Settings(), force=True)
-    assert all_of(home) == expected
-
-
-def test_without_a_mirror_the_database_itself_is_salvaged(full: Home, tmp_path: Path) -> None:
-    """What a damaged database still has is enough, where the damage is not in the events."""
-    expected = all_of(full)
-    home = copy_of(full, tmp_path / "home")
-    home.mirror.unlink()
-    connection = apsw.Connection(str(home.db))
-    for statement in ("DROP TRIGGER receipts_stay", "DROP TABLE tasks", "DROP TABLE sessions", "DROP TABLE counts"):
-        connection.execute(statement)
-    connection.close()
-    with pytest.raises(StoreCorrupt, match="no such table"):
-        all_of(home)
-    wiring.prepare_store(home, Settings(), force=True)
-    assert all_of(home) == expected
-
-
-def test_events_are_salvaged_from_both_sides_of_the_damage(tmp_path: Path) -> None:
-    """A hole in the table of events costs the chains that run through it; those before and after it come back."""
-    home = make(tmp_path / "home")
-    with opened(home) as store:
-        for n in range(60):
-            add(store, f"task {n}", description="z" * 2000)
-    holding = [at // 4096 for at in range(0, home.db.stat().st_size, 4096) if b'"kind":"task' in page(home.db, at)]
-    flip(home.db, holding[len(holding) // 2] * 4096, b"\xff" * 4096)
-    assert not is_sound(home.db)
-    home.mirror.unlink()
-    (note,) = wiring.prepare_store(home, Settings(), force=True)
-    found = titles(home)
-    assert 40 < len(found) < 60, note
-    assert {"task 0", "task 59"} <= set(found)
-    with opened(home) as store:
-        audit(store)
-        add(store, "goes on")
-
-
-@pytest.mark.parametrize("what", ["an event", "a row", "a mirror line"])
-def test_of_two_versions_of_an_event_the_one_that_holds_is_taken(full: Home, tmp_path: Path, what: str) -> None:
-    """Where database and mirror differ the hash decides, event by event."""
-    expected = all_of(full)
-    home = copy_of(full, tmp_path / "home")
-    connection = apsw.Connection(str(home.db))
-    connection.execute("DROP TRIGGER events_stay")
-    if what == "an event":
-        connection.execute("UPDATE events SET body = replace(body, 'remark 0', 'REMARK 0')")
-        connection.execute("UPDATE events SET body = '{' WHERE seq = 12")
-    elif what == "a row":
-        connection.execute("UPDATE comments SET doc = replace(doc, 'remark 0', 'REMARK 0')")
-    else:
-        lines = home.mirror.read_bytes().splitlines(keepends=True)
-        home.mirror.write_bytes(b"".join([*lines[:3], b"garbage\n", *lines[4:]]))
-        connection.execute("DELETE FROM counts")
-    connection.close()
-    assert not is_sound(home.db)
-    wiring.prepare_store(home, Settings(), force=True)
-    assert all_of(home) == expected
-
-
-def test_a_crash_while_restoring_loses_nothing(full: Home, tmp_path: Path) -> None:
-    """Whenever a restoring process is killed, the next one brings everything back."""
-    expected = all_of(full)
-    for number in range(12):
-        home = copy_of(full, tmp_path / f"home-{number}")
-        flip(home.db, 4096, b"\xff" * 8192)
-        with child(lambda _, home=home: wiring.prepare_store(home, Settings(), force=True)) as restoring:  # type: ignore[misc]
-            time.sleep(0.002 * number)  # a moment to die at, not one to wait for
-            restoring.send(signal.SIGKILL)
-            restoring.wait()
-        assert home.db.exists()
-        wiring.prepare_store(home, Settings(), force=True)
-        assert all_of(home) == expected
-
-
-def test_who_still_has_the_damaged_database_open_writes_nothing_into_it(full: Home, tmp_path: Path) -> None:
-    """A writer that was there before the database was replaced is refused: what it wrote would be lost."""
-    home = copy_of(full, tmp_path / "home")
-    with opened(home) as old:
-        flip(home.db, 4096, b"\xff" * 8192)
-        wiring.prepare_store(home, Settings(), force=True)
-        with pytest.raises(StoreError, match="was replaced; nothing was written"):
-            add(old, "into the void")
-    with opened(home) as store:
-        add(store, "kept")
-        audit(store)
-
-
-def test_init_force_repairs(tmp_path: Path) -> None:
-    """The command says that the database is damaged, then what it rebuilt, and all is there again."""
-    cli = Cli(tmp_path)
-    cli.ok("init")
-    uid = cli.add("precious", "-d", "x" * 5000)
-    cli.home.db.write_bytes(b"garbage" * 1000)
-    for argv in (["ready"], ["add", "x"], ["init"]):
-        done = cli.run(*argv)
-        assert done.code == 1
-        assert done.err.startswith(f"error: the database at {cli.home.db} is damaged: ")
-        assert "hint: run `fleet init --force`" in done.err
-    done = cli.ok("init", "--force")
-    assert "note: the database was damaged and is built anew from 1 events; the old one is kept as fleet.db.dam" in done.err
-    assert [task["id"] for task in cli.json("ready")] == [uid]
-    assert cli.ok("ledger", "verify").code == 0
-
-
-def test_a_database_that_is_gone(tmp_path: Path) -> None:
-    """Reading a home whose database is missing is NoHome, and makes none."""
-    home = make(tmp_path / "home")
-    (home.path / "fleet.toml").touch()
-    home.db.unlink()
-    with pytest.raises(NoHome):
-        titles(home)
-    assert not home.db.exists()
 
 
 # a holder that is stuck

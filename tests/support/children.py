@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import select
 import signal
 import sys
 import traceback
@@ -44,9 +45,8 @@ def _answer(act: Callable[[], Any], send: int, *, as_nobody: bool) -> NoReturn:
     except BaseException as exc:
         exc.__traceback__ = exc.__cause__ = exc.__context__ = None
         answer = (False, exc)
-    with contextlib.suppress(BaseException):
-        with os.fdopen(send, "wb") as pipe:
-            pipe.write(pickle.dumps(answer))
+    with contextlib.suppress(BaseException), os.fdopen(send, "wb") as pipe:
+        pipe.write(pickle.dumps(answer))
     os._exit(0)
 
 
@@ -77,6 +77,14 @@ class Child:
             _, status = os.waitpid(self.pid, 0)
             self.code = os.waitstatus_to_exitcode(status)
         return self.code
+
+    def kill_after(self, seconds: float) -> int:
+        """Let it run for that long at most, then kill it; how it ended."""
+        with open(os.pidfd_open(self.pid)) as end:
+            select.select([end], [], [], seconds)
+        with contextlib.suppress(ProcessLookupError):
+            self.send(signal.SIGKILL)
+        return self.wait()
 
     def heard(self) -> list[str]:
         """All whole lines that it said and that were not read yet; to the end, so the child must have ended."""

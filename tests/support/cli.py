@@ -1,4 +1,4 @@
-"""The installed `fleet`, run as a person runs it: a subprocess with a home, a configuration and a directory of its own."""
+"""The installed `fleet`, run as a person runs it: a subprocess with a home, a configuration, a directory of its own."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ class Cli:
 
     def add(self, *argv: str, **how: Any) -> str:
         """Add a task; its id."""
-        uid = self.json("add", *argv, **how)["uid"]
-        assert isinstance(uid, str)
-        return uid
+        created, uid, *_ = self.ok("add", *argv, **how).out.split()
+        assert created == "Created"
+        return uid.rstrip(":")
 
     @contextlib.contextmanager
     def started(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:

@@ -25,7 +25,12 @@ def populate(store: Store) -> None:
     for name in ("sup-1", "sup-2"):
         store.join(name, machine="here", pid=1, seconds=60).result()
     one, two, three, four = store.submit(
-        [a_task("one"), a_task("two", coder="codex", cwd="/srv"), a_task("日本", labels={"area": "web"}), a_task("four")],
+        [
+            a_task("one"),
+            a_task("two", coder="codex", cwd="/srv"),
+            a_task("日本", labels={"area": "web"}),
+            a_task("four"),
+        ],
         by="ana",
     ).result()
     (five,) = store.submit([a_task("five", needs=(one.uid, two.uid))], by="ana").result()

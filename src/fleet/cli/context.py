@@ -70,11 +70,8 @@ class Context:
 
     def print_json(self, value: object) -> None:
         """The same object that the API gives. The ledger leaves out what has its default; here every field is there."""
-        import msgspec
-
         whole = [_whole(each) for each in value] if isinstance(value, list) else _whole(value)
-        encoded = msgspec.json.encode(whole)
-        self.out.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
+        self.out.write(encode_json(whole) + "\n")
 
     def print_lines(self, lines: Iterator[str]) -> None:
         """Data that may be long: written as it comes."""
@@ -87,6 +84,13 @@ class Context:
         from fleet.config.environment import environ
 
         return self.out.isatty() and not environ().get("NO_COLOR") and environ().get("TERM") != "dumb"
+
+
+def encode_json(value: object) -> str:
+    """JSON that a person can read too."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def silence_broken_pipe() -> None:

@@ -9,6 +9,7 @@ from fleet.model.states import Result, Source, TaskState
 
 BLOCKS = "blocks"  # the kind of link that makes one task need another
 TAKEN = "taken"  # the kind of block that says: a person works on it
+KEPT = frozenset({TAKEN, "held", "deferred"})  # blocks by which a person keeps a task: nobody is asked anything
 DEFAULT_PRIORITY = 2
 PRIORITIES = range(5)  # 0 is the most urgent
 MAX_TITLE = 500
@@ -17,7 +18,7 @@ MAX_TITLE = 500
 class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Why a task waits for a person."""
 
-    kind: str  # question, permission, secret, destructive, interrupted, needs_human, held, taken
+    kind: str  # question, permission, secret, destructive, interrupted, needs_human, held, taken, deferred
     text: str
     at: int
     by: str

@@ -140,9 +140,15 @@ class PostgresEngine:
         self._own = threading.local()
         self._opened: list[psycopg.Connection[Row]] = []
         self._notified = 0.0
-        with translated(url):
-            self._prepare(create)
-        self._writers = _Writers(self._commit_and_tell, self._flush) if grouped else None
+        self._writers: _Writers | None = None
+        try:
+            with translated(url):
+                self._prepare(create)
+        except BaseException:
+            self.close()
+            raise
+        if grouped:
+            self._writers = _Writers(self._commit_and_tell, self._flush)
 
     def write(self, body: Callable[[Tx], T]) -> Pending[T]:
         pending: Pending[T] = Pending()
