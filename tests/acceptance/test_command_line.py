@@ -161,7 +161,7 @@ def test_colour_only_on_a_terminal_that_wants_it(cli: Cli) -> None:
 
 def test_an_encoding_that_lacks_a_character_is_no_error(cli: Cli) -> None:
     """Where the terminal cannot show a character it is printed as an escape, and what is stored is whole."""
-    uid = cli.json("add", "日本", env={"PYTHONIOENCODING": "ascii"})["uid"]
+    uid = cli.add("日本", env={"PYTHONIOENCODING": "ascii"})
     assert "\\u65e5\\u672c" in cli.ok("ready", env={"PYTHONIOENCODING": "ascii"}).out
     assert "日本" in cli.ok("show", uid).out
 

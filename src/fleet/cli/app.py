@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import os
@@ -12,6 +13,7 @@ from typing import NoReturn, TextIO
 from fleet import __version__
 from fleet.cli.commands import COMMANDS, GROUPS, Command
 from fleet.cli.context import Context, encode_json, silence_broken_pipe
+from fleet.cli.parsing import Formatter
 from fleet.errors import FleetError, UsageError
 
 INTERRUPTED = 130
@@ -47,6 +49,9 @@ def run(argv: list[str]) -> int:
         return code
     finally:
         context.close()
+        with contextlib.suppress(OSError, ValueError):  # what was printed before an error is seen too
+            context.out.flush()
+            context.err.flush()
 
 
 def report(exc: FleetError, context: Context) -> None:
@@ -97,7 +102,7 @@ def make_parser(command: Command) -> Parser:
         prog=f"fleet {command.name}",
         description=description,
         epilog=f"examples:{examples}" if examples else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     module.configure(parser)

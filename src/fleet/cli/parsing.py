@@ -5,6 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+WIDTH = 100
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help of one width. argparse asks for the terminal's at every option it is given, which slows each start."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=WIDTH)
+
 
 def positive(word: str) -> int:
     """A whole number above zero."""
@@ -20,7 +29,7 @@ def add_verb(verbs: Any, name: str, text: str, *examples: str) -> argparse.Argum
         help=text,
         description=text[0].upper() + text[1:] + ".",
         epilog="\n  ".join(["examples:", *examples]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")

@@ -124,18 +124,24 @@ def _keep_aside(path: Path, stamp: str) -> list[Path]:
     while kept.exists():
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
-    try:
-        os.link(path, kept)
-    except OSError:  # a filesystem without second names
-        import shutil
-
-        shutil.copyfile(path, kept)
-    aside = [kept]
+    aside = []
+    if path.exists():
+        _second_name(path, kept)
+        aside.append(kept)
     for old, new in zip(_family(path)[1:3], _family(kept)[1:3], strict=True):
         if old.exists():  # it must not be taken for the new database's
             os.replace(old, new)
             aside.append(new)
     return aside
+
+
+def _second_name(path: Path, name: Path) -> None:
+    try:
+        os.link(path, name)
+    except OSError:  # a filesystem that has none
+        import shutil
+
+        shutil.copyfile(path, name)
 
 
 def _readable(path: Path, mirror: Path) -> Iterator[list[ev.Entry]]:
