@@ -277,7 +277,7 @@ def test_show_tags_what_is_inherited(cli: Cli) -> None:
 
 
 def test_show_tells_all_that_is_known(cli: Cli) -> None:
-    """Status, directory, priority, needs with states, labels and description have a line each; what is absent has none."""
+    """Status, directory, priority, needs with states, labels, description have a line each; what is absent has none."""
     done, open_, failed = cli.add("done"), cli.add("open"), cli.add("failed")
     uid = cli.add(
         "all",

@@ -269,9 +269,11 @@ def test_lists_for_people(queue: OwnQueue) -> None:
 
 
 def test_show_is_what_fleet_show_gives(queue: OwnQueue) -> None:
-    """`fleet show --json` prints bd's envelope."""
+    """`fleet show --json` prints bd's envelope, and beside bd's fields what only Fleet knows."""
     uid = queue.made("X", "-d", "y")
-    assert queue.fleet("show", uid, "--json").out == queue.bd("show", uid, "--json").out
+    (shown,) = queue.fleet("show", uid, "--json").data
+    assert shown.pop("fleet")["coder"] == "claude"
+    assert [shown] == queue.bd("show", uid, "--json").data
 
 
 def test_no_home_yet(tmp_path: Path) -> None:

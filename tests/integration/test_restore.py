@@ -204,11 +204,25 @@ def test_init_force_repairs(tmp_path: Path) -> None:
     assert cli.ok("ledger", "verify").code == 0
 
 
-def test_a_database_that_is_gone(tmp_path: Path) -> None:
-    """Reading a home whose database is missing is NoHome, and makes none."""
-    home = make(tmp_path / "home")
+def test_a_database_that_is_gone(full: Home, tmp_path: Path) -> None:
+    """Where the mirror tells of a ledger, a missing database is an error, none is begun, and --force brings it back."""
+    home = copy_of(full, tmp_path / "home")
     (home.path / "fleet.toml").touch()
     home.db.unlink()
+    for act in (wiring.open_reads, wiring.open_store, lambda home, s: wiring.prepare_store(home, s, force=False)):
+        with pytest.raises(StoreCorrupt, match="is missing") as caught:
+            act(home, Settings())
+        assert "fleet init --force" in caught.value.hint
+        assert not home.db.exists()
+    (note,) = wiring.prepare_store(home, Settings(), force=True)
+    assert "built anew from" in note
+    assert all_of(home) == all_of(full)
+
+
+def test_a_database_that_never_was(tmp_path: Path) -> None:
+    """Reading a home that has no ledger yet is NoHome, and makes none."""
+    home = Home(tmp_path)
+    (home.path / "fleet.toml").touch()
     with pytest.raises(NoHome):
         titles(home)
     assert not home.db.exists()

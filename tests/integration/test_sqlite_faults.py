@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -279,6 +280,47 @@ def test_a_stopped_holder_is_named_and_waited_for_no_longer_than_asked(tmp_path:
         audit(store)
     os.close(waiting)
     os.close(go)
+
+
+@pytest.mark.parametrize("where", ["a program of its own", "a program with an alarm", "a thread"])
+def test_waiting_ends_in_time_wherever_it_is_done(tmp_path: Path, where: str) -> None:
+    """The deadline holds in a main thread, in one whose alarm clock is taken, and in others; the clock is left alone."""
+    home = make(tmp_path / "home")
+
+    def wait() -> str:
+        def ring(number: int, frame: object) -> None:
+            raise AssertionError("not our alarm")
+
+        theirs = ring if where == "a program with an alarm" else signal.SIG_DFL
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, theirs)
+        errors: list[str] = []
+
+        def write(name: str) -> None:
+            try:
+                with opened(home, busy_seconds=0.2) as store:
+                    add(store, name)
+            except StoreBusy as exc:
+                errors.append(str(exc))
+
+        if where == "a thread":
+            thread = threading.Thread(target=write, args=("in vain",))
+            thread.start()
+            thread.join()
+        else:
+            write("in vain")
+        assert signal.getsignal(signal.SIGALRM) is theirs
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        return errors[0]
+
+    lock = FileLock(Path(f"{home.db}.lock"), 10)
+    with lock:
+        error = in_child(wait)
+    lock.close()
+    assert f"process {os.getpid()} has held the store's write lock for 0.2 s; nothing was written" in error
+    with opened(home, busy_seconds=5) as store:
+        add(store, "in time")
+    assert titles(home) == ["in time"]
 
 
 def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
