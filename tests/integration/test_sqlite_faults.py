@@ -46,6 +46,8 @@ def public(tmp_path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="fleet-faults-") as name:
         os.chmod(name, 0o755)
         yield Path(name)
+        for path in [Path(name), *Path(name).rglob("*")]:  # so that it can be removed
+            os.chmod(path, 0o700)
 
 
 def crashed(home: Home, where: Path, *, shm: bool = False) -> Home:
@@ -284,7 +286,7 @@ def test_a_stopped_holder_is_named_and_waited_for_no_longer_than_asked(tmp_path:
 
 @pytest.mark.parametrize("where", ["a program of its own", "a program with an alarm", "a thread"])
 def test_waiting_ends_in_time_wherever_it_is_done(tmp_path: Path, where: str) -> None:
-    """The deadline holds in a main thread, in one whose alarm clock is taken, and in others; the clock is left alone."""
+    """The deadline holds in a main thread, in one whose alarm clock is taken, in any other; the clock is left alone."""
     home = make(tmp_path / "home")
 
     def wait() -> str:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 Clock = Callable[[], int]
 Asked: TypeAlias = "tuple[Callable[[Tx], Any], Pending[Any]]"  # a verb, and where its answer goes
 MOST_IN_A_BATCH = 512
-CHECKPOINT_PAGES = 2000
+CHECKPOINT_PAGES = 4000
 COUNT = "INSERT INTO counts (scope, key, n) VALUES (?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET n = n + excluded.n"
 OLDEST_SAFE = (3, 51, 3)  # before it, several writing processes could corrupt a WAL database
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "lustre", "fuse.sshfs", "afs"})
