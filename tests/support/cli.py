@@ -94,9 +94,11 @@ class Cli:
     @contextlib.contextmanager
     def started(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
         """A command that goes on; it is ended when the test is done with it."""
+        ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test in the background ignores it
         process = subprocess.Popen(
             [*FLEET, *argv], cwd=self.cwd, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
         )
+        signal.signal(signal.SIGINT, ours)
         with process:
             try:
                 yield process
