@@ -11,7 +11,7 @@ import apsw
 
 from bench.report import Figure, median_seconds, percentile
 from fleet.model.session import Claimed
-from fleet.store.sqlite import SqliteWriter
+from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
 from fleet.testing.builders import DEFAULTS, EXITED, a_pass, a_task, slots
 
@@ -49,7 +49,8 @@ def life_cycle() -> Figure:
                 bare.execute("INSERT INTO t (body) VALUES (?)", ("x" * 300,))
                 bare.execute("COMMIT")
 
-        ours(), theirs()
+        ours()
+        theirs()
         pairs = [(median_seconds(ours, 1), median_seconds(theirs, 1)) for _ in range(PAIRS)]
         ratio = sorted(theirs_s / ours_s for ours_s, theirs_s in pairs)[PAIRS // 2]
         rate = TASKS / sorted(ours_s for ours_s, _ in pairs)[PAIRS // 2]

@@ -26,7 +26,7 @@ def open_reads(home: Home, settings: Settings) -> Reads:
     require(home)
     if settings.store.url:
         return Reads(_postgres(home, settings), prefix=settings.queue.prefix)
-    from fleet.store.sqlite import SqliteReader
+    from fleet.store.sqlite.reader import SqliteReader
 
     _refuse_lost(home)
     return Reads(SqliteReader(home.db, bells=home.bells, leases=home.leases), prefix=settings.queue.prefix)
@@ -45,7 +45,7 @@ def make_store(home: Home, settings: Settings, *, grouped: bool = False) -> Stor
     if settings.store.url:
         engine: Engine = _postgres(home, settings, create=True, grouped=grouped)
     else:
-        from fleet.store.sqlite import SqliteWriter
+        from fleet.store.sqlite.writer import SqliteWriter
 
         _refuse_lost(home)
         engine = SqliteWriter(home.db, bells=home.bells, leases=home.leases, grouped=grouped)

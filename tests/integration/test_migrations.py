@@ -15,9 +15,11 @@ from psycopg import sql
 from fleet.errors import StoreCorrupt, StoreError, StoreTooNew
 from fleet.model.event import kind_of
 from fleet.store import migrate
-from fleet.store.filelock import Leases
+from fleet.store.leases import Leases
 from fleet.store.postgres import PostgresEngine, PostgresTx
-from fleet.store.sqlite import SqliteReader, SqliteTx, SqliteWriter
+from fleet.store.sqlite.reader import SqliteReader
+from fleet.store.sqlite.tx import SqliteTx
+from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
 from fleet.testing.audit import audit
 from fleet.testing.builders import a_task

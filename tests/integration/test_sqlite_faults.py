@@ -28,7 +28,7 @@ from fleet.errors import (
 from fleet.store import bell as _loaded_before_a_child_loses_its_rights  # noqa: F401
 from fleet.store.filelock import FileLock
 from fleet.store.restore import is_sound
-from fleet.store.sqlite import NETWORK, refuse_network
+from fleet.store.sqlite.faults import NETWORK, refuse_network
 from fleet.testing.audit import audit
 from fleet.testing.builders import a_task
 from tests.support.children import child, in_child

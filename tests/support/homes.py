@@ -11,7 +11,7 @@ from pathlib import Path
 from fleet import wiring
 from fleet.config.home import Home
 from fleet.config.settings import Settings
-from fleet.store.sqlite import SqliteWriter
+from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
 from fleet.testing.builders import a_task
 

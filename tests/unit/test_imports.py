@@ -20,8 +20,8 @@ SHARED = {
     *("fleet.config", *(f"fleet.config.{name}" for name in ("environment", "files", "home", "load", "settings"))),
     *("fleet.model", *(f"fleet.model.{name}" for name in MODEL)),
     *("fleet.projections", "fleet.projections.queue", "fleet.store"),
-    *(f"fleet.store.{name}" for name in ("asks", "bell", "engine", "filelock", "migrate", "pending", "reads", "rows")),
-    "fleet.store.sqlite",
+    *(f"fleet.store.{name}" for name in ("asks", "clock", "engine", "leases", "migrate", "reads", "rows", "sqlite")),
+    *(f"fleet.store.sqlite.{name}" for name in ("faults", "reader", "tx")),
 }
 OURS = {
     "ready": SHARED | {"fleet.cli.ready", "fleet.cli.words"},

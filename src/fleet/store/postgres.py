@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 from fleet.errors import FleetError, ProgramMissing, StoreError, StoreFull, StoreReadOnly, StoreUnreachable
 from fleet.model.states import TaskState
 from fleet.store import migrate
+from fleet.store.clock import Clock, utc_ms
 from fleet.store.engine import Row, Value
 from fleet.store.pending import Pending
 from fleet.store.rows import ASKS, READY
-from fleet.store.sqlite import Clock, utc_ms
 
 if TYPE_CHECKING:
     from fleet.store.engine import Tx

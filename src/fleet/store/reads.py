@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -59,6 +59,12 @@ class Reads:
     def task(self, uid: str) -> Task:
         """A task by its whole id."""
         return self._engine.read(lambda tx: rows.task(tx, uid))
+
+    def tasks_by_uid(self, uids: Iterable[str]) -> dict[str, Task]:
+        """Those of the tasks that exist."""
+        names = list(uids)
+        found = self._engine.read(lambda tx: [rows.task_or_none(tx, uid) for uid in names])
+        return {task.uid: task for task in found if task is not None}
 
     def ready(self, *, limit: int = asks.LIMIT) -> list[Task]:
         """What could start now, the most urgent and oldest first."""

@@ -19,10 +19,13 @@ from fleet.model import event as ev
 from fleet.model.host import Host
 from fleet.model.session import Progress
 from fleet.store import ledger, migrate
-from fleet.store.filelock import FileLock, Leases
+from fleet.store.filelock import FileLock
+from fleet.store.leases import Leases
 from fleet.store.mirror import decode_line
 from fleet.store.rebuild import Rebuilt
-from fleet.store.sqlite import SqliteTx, SqliteWriter, refuse_damaged_version, run_migrations
+from fleet.store.sqlite.faults import refuse_damaged_version
+from fleet.store.sqlite.tx import SqliteTx
+from fleet.store.sqlite.writer import SqliteWriter, run_migrations
 
 WAIT_SECONDS = 30
 _EVENTS = "SELECT seq, hash, body FROM events ORDER BY seq"
