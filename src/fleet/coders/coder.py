@@ -1,0 +1,71 @@
+"""The contract of a coder: a vendor's flags, a vendor's stream, a vendor's way of failing. Pure: no I/O, no clock."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from fleet.model.launch import Launch
+from fleet.model.outcome import Outcome
+from fleet.model.stream import AnySaid
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What a coder is to do, and where."""
+
+    task: str  # the task's uid
+    session: str  # Fleet's session id
+    prompt: str
+    cwd: str
+    model: str | None = None  # None: the coder's own default
+    program: str | None = None  # in the place of the coder's usual argv[0]
+    command: tuple[str, ...] = ()  # for the `command` coder: what to run
+    as_root: bool = False
+    tools: tuple[str, ...] | None = None  # None: everything is allowed
+    new_uuid: str = ""  # a fresh UUID, for coders whose conversation we may name
+    resume: str | None = None  # a conversation to go on with
+
+
+class Exit(msgspec.Struct, frozen=True, kw_only=True):
+    """How the process ended. Not a verdict."""
+
+    code: int | None  # None: nobody saw it
+    signal: int | None = None
+    stopped_for: str | None = None  # why Fleet ended it: interrupted, budget, stalled, context; None: it ended itself
+
+
+class Coder(Protocol):
+    """One vendor's program.
+
+    `parse` is called once for each line of stdout, in order, with the state that the last call returned. The state is
+    a msgspec Struct: it is stored with the cursor, so that another process can go on in the middle. A line that makes
+    no sense is not an error: it gives no events.
+    """
+
+    name: str
+    secrets: tuple[str, ...]  # variables that this coder needs, passed to its process alone
+    default_model: str | None
+    state_type: type[Any]
+
+    def launch(self, work: Work) -> Launch:
+        """The program to run."""
+
+    def begin(self) -> Any:
+        """The state before the first line."""
+
+    def parse(self, state: Any, line: bytes) -> tuple[Any, tuple[AnySaid, ...]]:
+        """The state and what was said, after one more line."""
+
+    def outcome(self, state: Any, exit: Exit, stderr: str) -> Outcome:
+        """What became of the session: the last result event, then the exit code, then stderr."""
+
+    def context_limit(self, model: str | None) -> int | None:
+        """How many tokens a conversation with that model can hold; None: not known."""
+
+
+@runtime_checkable
+class SupportsResume(Protocol):
+    """A coder that can go on with a conversation of its own."""
+
+    resumable: bool
