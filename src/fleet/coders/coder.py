@@ -20,7 +20,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     model: str | None = None  # None: the coder's own default
     program: str | None = None  # in the place of the coder's usual argv[0]
-    command: tuple[str, ...] = ()  # for the `command` coder: what to run
+    command: tuple[str, ...] = ()  # for the `command` coder: what to run; a single item is a line of shell
     as_root: bool = False
     tools: tuple[str, ...] | None = None  # None: everything is allowed
     new_uuid: str = ""  # a fresh UUID, for coders whose conversation we may name
@@ -32,33 +32,38 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 
     code: int | None  # None: nobody saw it
     signal: int | None = None
-    stopped_for: str | None = None  # why Fleet ended it: interrupted, budget, stalled, context; None: it ended itself
+    stopped_for: str | None = None  # why Fleet ended it: the name of an outcome; None: it ended itself
 
 
 class Coder(Protocol):
     """One vendor's program.
 
-    `parse` is called once for each line of stdout, in order, with the state that the last call returned. The state is
-    a msgspec Struct: it is stored with the cursor, so that another process can go on in the middle. A line that makes
-    no sense is not an error: it gives no events.
+    `parse` is called once for each line of stdout, in order, with the state that the last call returned, and changes
+    neither. The state is a frozen msgspec Struct: it is stored with the cursor, so that another process can go on in
+    the middle. A line that makes no sense is not an error: it gives no events.
     """
 
     name: str
-    secrets: tuple[str, ...]  # variables that this coder needs, passed to its process alone
+    secrets: tuple[str, ...]  # variables that this coder may need, passed to its process alone, where they are set
     default_model: str | None
     state_type: type[Any]
+    enforces_tools: bool | None  # does it keep to Work.tools? False: it cannot, refuse the task; None: it has no tools
 
     def launch(self, work: Work) -> Launch:
-        """The program to run."""
+        """The program to run. Raises UsageError when it cannot honour the work."""
 
-    def begin(self) -> Any:
-        """The state before the first line."""
+    def begin(self, before: Any = None) -> Any:
+        """The state before the first line.
+
+        Of a session that goes on with a conversation, `before` is the last state of the session before it: vendors
+        that count on across sessions are booked by difference from there.
+        """
 
     def parse(self, state: Any, line: bytes) -> tuple[Any, tuple[AnySaid, ...]]:
         """The state and what was said, after one more line."""
 
     def outcome(self, state: Any, exit: Exit, stderr: str) -> Outcome:
-        """What became of the session: the last result event, then the exit code, then stderr."""
+        """What became of the session: our own stop, then the last result event, then the exit code, then stderr."""
 
     def context_limit(self, model: str | None) -> int | None:
         """How many tokens a conversation with that model can hold; None: not known."""
