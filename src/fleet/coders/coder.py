@@ -43,11 +43,25 @@ class Coder(Protocol):
     the middle. A line that makes no sense is not an error: it gives no events.
     """
 
-    name: str
-    secrets: tuple[str, ...]  # variables that this coder may need, passed to its process alone, where they are set
-    default_model: str | None
-    state_type: type[Any]
-    enforces_tools: bool | None  # does it keep to Work.tools? False: it cannot, refuse the task; None: it has no tools
+    @property
+    def name(self) -> str:
+        """As it is registered."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Variables that it may need, passed to its process alone, where they are set."""
+
+    @property
+    def default_model(self) -> str | None:
+        """The model of a task that names none; None: the program decides."""
+
+    @property
+    def state_type(self) -> type[Any]:
+        """A frozen msgspec Struct."""
+
+    @property
+    def enforces_tools(self) -> bool | None:
+        """Whether it keeps to `Work.tools`. False: it cannot, refuse the task. None: it has no tools of its own."""
 
     def launch(self, work: Work) -> Launch:
         """The program to run. Raises UsageError when it cannot honour the work."""

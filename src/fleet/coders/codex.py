@@ -155,7 +155,7 @@ def _error(state: State, line: Spoken) -> Step:
 def _item(state: State, line: Spoken) -> Step:
     item = table(line.item)
     state = replace(state, waiting="") if state.waiting else state
-    kind, text = item.get("type"), words(item.get("text")) or words(item.get("message"))
+    kind, text = words(item.get("type")), words(item.get("text")) or words(item.get("message"))
     if kind in TOOLS:
         return _tool(state, item, done=line.type == "item.completed")
     if line.type != "item.completed" or not text:

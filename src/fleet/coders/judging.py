@@ -26,7 +26,8 @@ PLAN = re.compile(
 CONTEXT = re.compile(  # full, cut short, or gone: a fresh session goes on from the plan
     r"prompt is too long|context[ _](?:window|length)|context_length_exceeded|ContextOverflow|max_output_tokens"
     r"|input token count .{0,40}exceeds|maximum (?:number of tokens|context)"
-    r"|no (?:conversation|rollout|session|thread) (?:was )?found|(?:session|thread|conversation) not found",
+    r"|no (?:conversation|rollout|session|thread) (?:was )?found|(?:session|thread|conversation) not found"
+    r"|error resuming session",
     re.IGNORECASE,
 )
 AUTH = re.compile(

@@ -19,7 +19,6 @@ from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.stream import (
     AnySaid,
     Context,
-    Notice,
     Started,
     Text,
     Thinking,
@@ -197,7 +196,7 @@ def _error(state: State, line: Spoken) -> Step:
     data = table(error.get("data"))
     text = one_line(words(data.get("message")) or words(error.get("message")))
     failure = Failure(name=words(error.get("name")), status=number(data.get("statusCode")), text=text)
-    return replace(state, failure=failure), (Notice(text=text or failure.name),)
+    return replace(state, failure=failure), (TurnEnded(ok=False, reason=text or failure.name),)
 
 
 STEPS: dict[str, Callable[[State, Any], Step]] = {

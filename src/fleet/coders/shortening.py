@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 LONGEST = 4096
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -34,8 +36,8 @@ def one_line(text: str, longest: int = 300) -> str:
 
 
 def last_line(text: str) -> str:
-    """The last line that says something."""
-    for line in reversed(text[-LONGEST:].splitlines()):
+    """The last line that says something, without its colours."""
+    for line in reversed(COLOUR.sub("", text[-LONGEST:]).splitlines()):
         if line.strip():
             return one_line(line)
     return ""

@@ -16,6 +16,7 @@ from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
 from fleet.model.stream import AnySaid, Notice
 
+MARK = "@@the prompt@@"  # shows whether the arguments hold the prompt
 MISREAD = (AttributeError, LookupError, TypeError, ValueError)  # a plugin that met a field it did not expect
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -50,7 +51,7 @@ class SimpleCoder:
         if self.enforces_tools is False:
             refuse_tools(self.name, work)
         argv = tuple(self.build_argv(work.prompt, work.model, work.cwd))
-        as_argument = any(work.prompt in item for item in argv) if work.prompt else True
+        as_argument = any(MARK in item for item in self.build_argv(MARK, work.model, work.cwd))
         if as_argument and not fits(work.prompt):
             raise UsageError(
                 f"the prompt is too long to be an argument of `{self.name}`",
