@@ -30,6 +30,11 @@ refuse() {
     exit 4
 }
 
+unwritable() { # WHAT...: why a file could not be written; not every shell says it
+    if [ "$(df -Pk . 2>/dev/null | awk 'NR == 2 { print $4 }')" = 0 ]; then set -- "$*: No space left on device"; fi
+    printf 'cannot write %s' "$*"
+}
+
 # --- epochs -----------------------------------------------------------------------------------------------------------
 
 heed_epoch() { # the greatest N of all epoch.N: made of files that are only ever added, it cannot fall
@@ -43,7 +48,7 @@ heed_epoch() { # the greatest N of all epoch.N: made of files that are only ever
         printf 'fenced: the session is at epoch %s, this is %s\n' "$highest" "$epoch" >&2
         exit 3
     fi
-    if [ "$epoch" -gt "$highest" ]; then true >"epoch.$epoch" || fail "cannot record the epoch"; fi
+    if [ "$epoch" -gt "$highest" ]; then true >"epoch.$epoch" || fail "$(unwritable the epoch)"; fi
 }
 
 # --- the machine ------------------------------------------------------------------------------------------------------
@@ -134,7 +139,10 @@ runner_lives() { alive "$runner_pid" "$runner_start" "$runner_boot"; }
 agent_lives() { alive "$pid" "$start" "$pid_boot"; }
 
 void() { # REASON: the agent shall not begin; lost to an agent that has
-    printf 'void %s\n' "$1" >"void.$$" || fail "cannot write in the session directory"
+    if ! printf 'void %s\n' "$1" >"void.$$"; then
+        rm -f "void.$$"
+        fail "$(unwritable that the agent does not begin)"
+    fi
     ln "void.$$" pid 2>/dev/null
     rm -f "void.$$"
 }
@@ -163,12 +171,10 @@ judge() {
 
 sizes() {
     stdout_size=0 stderr_size=0
-    for each in stdout stderr; do
-        [ -f "$each" ] || continue
-        # shellcheck disable=SC2012 # the size is the fifth word of every ls; stat differs from host to host
-        size=$(ls -ln "$each" | { read -r _ _ _ _ size _ && echo "$size"; })
-        case $each in stdout) stdout_size=$size ;; stderr) stderr_size=$size ;; esac
-    done
+    if [ ! -f stdout ] || [ ! -f stderr ]; then return; fi
+    # shellcheck disable=SC2012,SC2046 # words are wanted; the fifth is the size in every ls, where stat differs
+    set -- $(ls -ln stderr stdout)
+    stderr_size=$5 stdout_size=${14}
 }
 
 idle_since() { # the last change of the agent's output, by this host's clock
@@ -274,7 +280,8 @@ end_all() { # GRACE_MS SIGNAL...: with each signal in turn, then KILL until none
     shift
     for signal in "$@"; do
         had=' ' waited=0 pause=50
-        while signal_members "$signal"; do
+        while :; do
+            signal_members "$signal" || break 2
             if [ "$waited" -ge "$grace" ]; then break; fi
             sleep "0.$(printf %03d "$pause")" 2>/dev/null || sleep 1
             waited=$((waited + pause))
@@ -346,7 +353,10 @@ run() {
     mask=$(umask)
     umask 077
     look $$ || fail "cannot see the process that this is"
-    printf 'runner %s %s %s %s\n' "$$" "$start_of" "$boot" "$epoch" >"claim.$$" || fail "cannot write the claim"
+    if ! printf 'runner %s %s %s %s\n' "$$" "$start_of" "$boot" "$epoch" >"claim.$$"; then
+        rm -f "claim.$$"
+        fail "$(unwritable the claim)"
+    fi
     if ! ln "claim.$$" claim 2>/dev/null; then
         rm -f "claim.$$"
         [ -e claim ] || fail "cannot link files in the session directory"
@@ -354,7 +364,8 @@ run() {
     fi
     rm -f "claim.$$"
     if ! said=$(reserve 2>&1); then
-        void "$(echo "${said:-the session directory cannot be written}" | tr '\n' ' ')"
+        rm -f exit.new exit.swept
+        void "$(echo "${said:-cannot write}" | tr '\n' ' ')"
         return
     fi
     make_cgroup
@@ -390,9 +401,11 @@ run() {
 
 reserve() { # room for the records of the end, so that a disk which the agent fills cannot keep them from us
     heed_epoch
-    mkdir -p outbox && true >>stdout && true >>stderr || return
     if [ -d bin ]; then chmod 700 bin/*; fi
-    printf '%4095s\n' '' >exit.new && printf '%4095s\n' '' >exit.swept
+    mkdir -p outbox && true >>stdout && true >>stderr &&
+        printf '%4095s\n' '' >exit.new && printf '%4095s\n' '' >exit.swept && return
+    unwritable the records of the end
+    return 1
 }
 
 record_end() { # CODE: at once, for the slot is free now; then once more with what the sweep had to end
@@ -417,7 +430,7 @@ write_exit() { # FILE LINE...: over the room that was reserved
     done
 }
 
-watch_output() { # beside the runner, which waits: ends a session whose output grows past the cap
+watch_output() { # beside the runner, which waits, and after it if it is killed: ends a session that writes too much
     pause=''
     trap '[ -z "$pause" ] || kill "$pause" 2>/dev/null; exit 0' TERM
     trap '' HUP INT
@@ -426,10 +439,11 @@ watch_output() { # beside the runner, which waits: ends a session whose output g
         pause=$!
         wait "$pause"
         pause=''
+        read_pids
+        if ! runner_lives && ! agent_lives; then return; fi
         sizes
         if [ "$stdout_size" -gt "$cap" ] || [ "$stderr_size" -gt "$cap" ]; then
             set_cause cap
-            read_pids
             end_all "$grace_ms" INT TERM
             return
         fi
@@ -468,7 +482,7 @@ $each="*) ;; *) give_up "the secret $each was not given" ;; esac
     if [ "$stdin" = prompt ] && [ ! -r prompt ]; then give_up 'the prompt is missing'; fi
     look $$ || give_up 'cannot see the process that this is'
     cd -- "$cwd" 2>/dev/null || give_up "cannot enter the directory $cwd"
-    printf 'agent %s %s %s %s\n' "$$" "$start_of" "$boot" "$epoch" >"$dir/pid.$$" || give_up 'cannot write the pid'
+    printf 'agent %s %s %s %s\n' "$$" "$start_of" "$boot" "$epoch" >"$dir/pid.$$" || give_up "$(unwritable the pid)"
     if ! ln "$dir/pid.$$" "$dir/pid" 2>/dev/null; then
         rm -f "$dir/pid.$$"
         exit 125 # somebody has settled that this does not begin
@@ -493,7 +507,7 @@ give_up() { # REASON
 
 abandon() {
     if [ ! -e claim ]; then
-        echo "abandoned $epoch" >"claim.$$" || fail "cannot write the claim"
+        echo "abandoned $epoch" >"claim.$$" || fail "$(unwritable the claim)"
         ln "claim.$$" claim 2>/dev/null
         rm -f "claim.$$"
         [ -e claim ] || fail "cannot link files in the session directory"
