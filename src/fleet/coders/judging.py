@@ -106,7 +106,7 @@ def by_words(text: str, status: int | None = None) -> OutcomeKind | None:
 def by_error(text: str, status: int | None = None, resets_at: int | None = None) -> Outcome:
     """The outcome of a turn that failed with these words."""
     kind = by_words(text, status) or OutcomeKind.CRASHED
-    reason = one_line(text) or f"the service answered with status {status}" if text or status else "it failed"
+    reason = one_line(text) or (f"the service answered with status {status}" if status else "it failed")
     return Outcome(kind=kind, reason=reason, resets_at=resets_at if kind is OutcomeKind.PLAN_LIMIT else None)
 
 

@@ -11,13 +11,15 @@ from fleet.coders import spoken, windows
 from fleet.coders.argv import fits, refuse_tools
 from fleet.coders.coder import Exit, Work
 from fleet.coders.reading import BROKEN
+from fleet.coders.shortening import one_line
 from fleet.errors import UsageError
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
 from fleet.model.stream import AnySaid, Notice
 
 MARK = "@@the prompt@@"  # shows whether the arguments hold the prompt
-MISREAD = (AttributeError, LookupError, TypeError, ValueError)  # a plugin that met a field it did not expect
+# What a plugin raises that met an unexpected field.
+MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -88,12 +90,10 @@ class SimpleCoder:
         except BROKEN:
             return ()
         try:
-            said = self.normalize_event(event)
+            said = self.normalize_event(event) or ()
+            return tuple(map(spoken.checked, said if isinstance(said, Sequence) else (said,)))
         except MISREAD as exc:
-            return (Notice(text=f"{self.name} could not read a line: {type(exc).__name__}: {exc}"),)
-        if said is None:
-            return ()
-        return tuple(map(spoken.bounded, said)) if isinstance(said, Sequence) else (spoken.bounded(said),)
+            return (Notice(text=one_line(f"{self.name} could not read a line: {type(exc).__name__}: {exc}")),)
 
     def outcome(self, state: spoken.State, exit: Exit, stderr: str) -> Outcome:
         """By the last `TurnEnded`, then by the exit code and stderr."""

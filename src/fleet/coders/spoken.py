@@ -17,6 +17,7 @@ from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.stream import AnySaid, Denied, Limited, Started, Text, ToolEnded, TurnEnded
 
 TEXTS = ("text", "input", "output", "reason", "final_text", "tool", "name", "id")
+_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AnySaid).decode
 
 
@@ -44,6 +45,11 @@ def bounded(said: AnySaid) -> AnySaid:
     """The same event with its texts in short."""
     texts = {name: getattr(said, name, None) for name in TEXTS}
     return replace(said, **{name: short(text) for name, text in texts.items() if isinstance(text, str)})
+
+
+def checked(said: AnySaid) -> AnySaid:
+    """The event of a plugin, with short texts. Raises ValueError or TypeError when a field is of another type."""
+    return bounded(_decode(_encode(said)))
 
 
 def words_of(line: bytes) -> tuple[AnySaid, ...]:

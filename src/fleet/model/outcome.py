@@ -37,6 +37,8 @@ REMEDIES = {
     OutcomeKind.STALLED: "look at its log; restart it, or raise idle_seconds if it was only slow",
 }
 
+UNKNOWN_RESET = "the coder is paused and tried again now and then; add credit or raise its plan if that does not help"
+
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a session."""
@@ -48,4 +50,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def remedy(self) -> str:
         """What a person can do about it."""
+        if self.kind is OutcomeKind.PLAN_LIMIT and self.resets_at is None:
+            return UNKNOWN_RESET
         return REMEDIES[self.kind]

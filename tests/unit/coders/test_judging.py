@@ -14,7 +14,7 @@ from fleet.coders.opencode import Opencode
 from fleet.coders.reading import count, micro
 from fleet.coders.shortening import LONGEST, short
 from fleet.coders.windows import any_vendor, claude, codex
-from fleet.model.outcome import OutcomeKind
+from fleet.model.outcome import Outcome, OutcomeKind
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,12 @@ def test_words_are_understood(text: str, kind: OutcomeKind | None) -> None:
 def test_an_end_without_a_result_is_never_ok(end: Exit, kind: OutcomeKind) -> None:
     """A polite signal from outside is an interruption, anything else a crash."""
     assert by_exit(end, "").kind is kind
+
+
+def test_a_limit_without_a_reset_asks_for_credit() -> None:
+    """Waiting helps only where the vendor says until when."""
+    assert "until its limit resets" in Outcome(kind=OutcomeKind.PLAN_LIMIT, reason="x", resets_at=1).remedy
+    assert "add credit" in Outcome(kind=OutcomeKind.PLAN_LIMIT, reason="x").remedy
 
 
 def test_our_own_stop_comes_first() -> None:

@@ -49,7 +49,7 @@ def retrying(state: State, line: Any) -> Step:
 
 def denied(state: State, line: Any) -> Step:
     """`permission_denied`."""
-    return note_denial(state, words(line.tool_use_id), words(line.tool_name), words(table_message(line)))
+    return note_denial(state, words(line.tool_use_id), words(line.tool_name), words(message_of(line)))
 
 
 def note_denial(state: State, call: str, tool: str, reason: str) -> Step:
@@ -60,7 +60,7 @@ def note_denial(state: State, call: str, tool: str, reason: str) -> Step:
     return noted, (Denied(tool=tool, reason=one_line(reason)),)
 
 
-def table_message(line: Any) -> Any:
+def message_of(line: Any) -> Any:
     """The text of a system line: `message` is an object only in the lines of the conversation."""
     return line.message if isinstance(line.message, str) else line.content or line.text or ""
 
@@ -94,7 +94,7 @@ def task_ended(state: State, line: Any) -> Step:
 
 def notice(state: State, line: Any) -> Step:
     """Something for display."""
-    text = words(table_message(line))
+    text = words(message_of(line))
     return state, (Notice(text=one_line(text)),) if text else ()
 
 
