@@ -285,22 +285,3 @@ def test_an_agent_that_fills_the_disk(small_disk: SessionHost) -> None:
     seen = small_disk.ended(session)
     assert seen.exit is not None
     assert seen.exit.code == 4
-
-
-def test_a_host_with_busybox_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions run, and are stopped, where there is nothing but busybox: no perl, no util-linux."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    busybox = need("busybox", shutil.which("busybox"), "install busybox")
-    subprocess.run([busybox, "--install", "-s", str(programs)], check=True, stderr=subprocess.DEVNULL)
-    monkeypatch.setenv("PATH", str(programs))
-    host = SessionHost(tmp_path, (str(programs / "sh"),))
-    session = host.session()
-    script = "(setsid sleep 1000 &); echo ready; sleep 1000; true"
-    do(session.prepare(Launch(argv=("sh", "-c", script), cwd="/"), QUICK))
-    do(session.start())
-    until(lambda: do(session.read(0)).lines)
-    stopped = do(session.stop(grace_seconds=0.3))
-    assert len(stopped.killed) == 3
-    assert stopped.observed.exit is not None
-    host.nothing_left()

@@ -256,7 +256,9 @@ members() { # PID NAME of everything alive that belongs to the session
             n = split(seeds, list, " "); for (i = 1; i <= n; i++) add(list[i])
             if (leader) { add(leader); for (one in state) if (session[one] == leader) add(one) }
             do { grew = 0; for (one in state) if (parent[one] in member) add(one) } while (grew)
-            for (one in member) if (state[one] !~ /^[ZX]/) print one, name[one]
+            for (one in member) if (state[one] ~ /^[ZX]/) delete member[one]
+            if (leader in member) { print leader, name[leader]; delete member[leader] } # first: it ends its own in order
+            for (one in member) print one, name[one]
         }'
 }
 

@@ -63,7 +63,10 @@ class HostedSession:
         launch_file = render(self.session, launch, rules, self._shell)
         others = {"runner.sh": program("runner.sh"), "prompt": launch.prompt.encode("utf-8", "surrogateescape")}
         others |= {f"bin/{name}": program(f"shims/{name}") for name in SHIMS}
-        await asyncio.gather(*(self._put(name, data) for name, data in others.items()))
+        puts = (self._put(name, data) for name, data in others.items())
+        for failed in await asyncio.gather(*puts, return_exceptions=True):
+            if failed:
+                raise failed
         await self._put("launch", launch_file)
 
     async def start(self, secrets: Mapping[str, str] = NO_SECRETS) -> Started:
