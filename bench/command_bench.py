@@ -15,7 +15,7 @@ from bench.store_bench import open_store
 from fleet.testing.builders import DEFAULTS, EXITED, a_pass, a_task, slots
 
 SMALL = 1_000
-LARGE = int(os.environ.get("FLEET_BENCH_EVENTS", 1_000_000))
+LARGE = int(os.environ.get("FLEET_BENCH_EVENTS", "1000000"))
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 31
 

@@ -44,14 +44,17 @@ def write(path: Path, figures: list[Figure]) -> None:
         "",
         "Written by `make bench`. Ratios are taken within one run; absolute figures are of the machine named here.",
         "",
-        f"{time.strftime('%Y-%m-%d', time.gmtime())}, {platform.system()} {platform.machine()}, "
-        f"Python {platform.python_version()}, {_cores()} cores",
+        f"{_day()}, {platform.system()} {platform.machine()}, Python {platform.python_version()}, {_cores()} cores",
         "",
         "| what | measured | promised | kept | note |",
         "|---|---|---|---|---|",
     ]
     lines += [f"| {f.what} | {f.measured} | {f.promised} | {'yes' if f.kept else 'NO'} | {f.note} |" for f in figures]
     path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def _day() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def _cores() -> int:

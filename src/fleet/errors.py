@@ -3,9 +3,9 @@
     FleetError
     ├── UsageError              exit 2   wrong words on the command line, or a value that cannot be taken
     │   ├── ConfigError                  fleet.toml cannot be used; carries file, line and the nearest valid key
-    │   └── CycleError                   tasks would need each other in a circle
+    │   ├── CycleError                   tasks would need each other in a circle
+    │   └── Ambiguous                    a short id fits more than one thing
     ├── NotFound                exit 4   no such task, run, host, session, file
-    ├── Ambiguous               exit 2   a short id fits more than one thing
     ├── Conflict                exit 1   the thing is not in a state that allows this
     │   ├── IllegalMove                  a transition that the tables of the model do not have
     │   └── Fenced                       somebody else owns this session now: stop acting on it

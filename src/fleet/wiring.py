@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fleet.config.environment import environ
 from fleet.config.home import Home, require
 from fleet.config.settings import Settings
+from fleet.errors import StoreCorrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,9 @@ def open_reads(home: Home, settings: Settings) -> Reads:
     require(home)
     if settings.store.url:
         return Reads(_postgres(home, settings), prefix=settings.queue.prefix)
-    from fleet.store.sqlite import SqliteReader
+    from fleet.store.sqlite.reader import SqliteReader
 
+    _refuse_lost(home)
     return Reads(SqliteReader(home.db, bells=home.bells, leases=home.leases), prefix=settings.queue.prefix)
 
 
@@ -43,8 +45,9 @@ def make_store(home: Home, settings: Settings, *, grouped: bool = False) -> Stor
     if settings.store.url:
         engine: Engine = _postgres(home, settings, create=True, grouped=grouped)
     else:
-        from fleet.store.sqlite import SqliteWriter
+        from fleet.store.sqlite.writer import SqliteWriter
 
+        _refuse_lost(home)
         engine = SqliteWriter(home.db, bells=home.bells, leases=home.leases, grouped=grouped)
     return Store(engine, prefix=settings.queue.prefix)
 
@@ -52,10 +55,10 @@ def make_store(home: Home, settings: Settings, *, grouped: bool = False) -> Stor
 def prepare_store(home: Home, settings: Settings, *, force: bool) -> list[str]:
     """Make the store, or bring it up to date. `force` also replaces a damaged SQLite database. Returns notes."""
     notes = []
-    if force and not settings.store.url and home.db.exists():
+    if force and not settings.store.url:
         from fleet.store.restore import is_sound
 
-        if not is_sound(home.db):
+        if _is_lost(home) or (home.db.exists() and not is_sound(home.db)):
             notes.append(_restore(home))
     with closing(make_store(home, settings)) as store:
         mirroring(home, settings, store)()
@@ -71,7 +74,23 @@ def _restore(home: Home) -> str:
     back = restore(home.db, home.mirror, stamp=stamp, bells=home.bells, leases=home.leases)
     lost = f", {back.dropped} could not be placed" if back.dropped else ""
     kept = ", ".join(path.name for path in back.aside)
+    if not kept:
+        return f"the database was missing and is built anew from {back.events} events{lost}"
     return f"the database was damaged and is built anew from {back.events} events{lost}; the old one is kept as {kept}"
+
+
+def _is_lost(home: Home) -> bool:
+    """Whether the database is gone from a home whose mirror still tells of it."""
+    return not home.db.exists() and home.mirror.exists() and home.mirror.stat().st_size > 0
+
+
+def _refuse_lost(home: Home) -> None:
+    """Beginning an empty ledger in the place of a lost one would hide the loss."""
+    if _is_lost(home):
+        raise StoreCorrupt(
+            f"{home.db} is missing, but {home.mirror.name} tells of a ledger",
+            hint="run `fleet init --force`: it builds the database anew from fleet.jsonl",
+        )
 
 
 def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Control:

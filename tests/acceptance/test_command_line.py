@@ -86,7 +86,9 @@ def many(cli: Cli, n: int = 600) -> None:
         store.submit([a_task(f"task {k}", description="x" * 200) for k in range(n)], by="ana").result()
 
 
-@pytest.mark.parametrize("argv", [["ledger", "export"], ["ready", "--limit", "1000", "--json"], ["ledger", "tail", "-n", "600"]])
+@pytest.mark.parametrize(
+    "argv", [["ledger", "export"], ["ready", "--limit", "1000", "--json"], ["ledger", "tail", "-n", "600"]]
+)
 def test_a_reader_that_leaves_is_no_error(cli: Cli, argv: list[str]) -> None:
     """`fleet ... | head -1` prints one line, no traceback, and exit 0."""
     many(cli)
@@ -103,7 +105,9 @@ def test_a_full_disk_under_stdout_is_an_error_in_words(cli: Cli) -> None:
     """When what is printed cannot be written, the command says so and is exit 1."""
     cli.add("x")
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([*FLEET, "ready"], env=cli.env, cwd=cli.cwd, stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [*FLEET, "ready"], env=cli.env, cwd=cli.cwd, stdout=full, stderr=subprocess.PIPE, check=False
+        )
     assert (done.returncode, done.stderr) == (1, b"error: [Errno 28] No space left on device\n")
 
 
@@ -157,7 +161,7 @@ def test_colour_only_on_a_terminal_that_wants_it(cli: Cli) -> None:
 
 def test_an_encoding_that_lacks_a_character_is_no_error(cli: Cli) -> None:
     """Where the terminal cannot show a character it is printed as an escape, and what is stored is whole."""
-    uid = cli.json("add", "日本", env={"PYTHONIOENCODING": "ascii"})["uid"]
+    uid = cli.add("日本", env={"PYTHONIOENCODING": "ascii"})
     assert "\\u65e5\\u672c" in cli.ok("ready", env={"PYTHONIOENCODING": "ascii"}).out
     assert "日本" in cli.ok("show", uid).out
 

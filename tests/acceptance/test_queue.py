@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -56,11 +57,19 @@ def test_add_keeps_every_field(cli: Cli, tmp_path: Path) -> None:
         *("--cwd", "../elsewhere", "--label", "area=web", "--label", "urgent", "--label", "a=b=c"),
     )
     assert (task["coder"], task["model"], task["priority"]) == ("codex", "o3", 0)
-    assert task["needs"] == [one, two, three]
+    assert task["needs"] == [{"id": uid, "state": "queued"} for uid in (one, two, three)]
     assert task["cwd"] == str(elsewhere)
     assert task["labels"] == {"area": "web", "urgent": "", "a": "b=c"}
     assert task["created_by"] == "ana"
     assert task["host"].startswith("local@")
+
+
+def test_add_as_json_has_every_field(cli: Cli) -> None:
+    """--json gives the whole task, also the fields that have their default."""
+    task = cli.json("add", "plain")
+    assert (task["state"], task["priority"], task["needs"], task["question"]) == ("queued", 2, [], None)
+    assert (task["coder"], task["coder_inherited"], task["model"]) == ("claude", True, "sonnet")
+    assert cli.ok("add", "for a script", "-q").out == cli.json("ready")[1]["id"] + "\n"
 
 
 def test_add_names_its_author(cli: Cli) -> None:
@@ -112,7 +121,12 @@ def test_names_in_any_script_come_back(cli: Cli) -> None:
         (["add", b"\xff\xfe"], 2, "not UTF-8 text", ""),
         (["add", "x", "--label", b"\xff=1"], 2, "not UTF-8 text", ""),
         (["add", "x", "--frobnicate"], 2, "--frobnicate", "see `fleet add --help`"),
-        (["add", "x", "--prior", "1"], 2, "--prior", ""),  # no abbreviations: a new option must not change their meaning
+        (
+            ["add", "x", "--prior", "1"],
+            2,
+            "--prior",
+            "",
+        ),  # no abbreviations: a new option must not change their meaning
     ],
 )
 def test_what_cannot_be_taken_writes_nothing(
@@ -263,16 +277,27 @@ def test_show_tags_what_is_inherited(cli: Cli) -> None:
 
 
 def test_show_tells_all_that_is_known(cli: Cli) -> None:
-    """Status, directory, priority, needs with their states, labels, description: each on its line, absent ones left out."""
+    """Status, directory, priority, needs with states, labels, description have a line each; what is absent has none."""
     done, open_, failed = cli.add("done"), cli.add("open"), cli.add("failed")
     uid = cli.add(
-        "all", "-d", "the details", "--needs", done, open_, "--label", "area=web", "--label", "urgent", "--priority", "1"
+        "all",
+        "-d",
+        "the details",
+        "--needs",
+        done,
+        open_,
+        "--label",
+        "area=web",
+        "--label",
+        "urgent",
+        "--priority",
+        "1",
     )
     with cli.store() as store:
         store.settle(done, a_pass(), by="ana").result()
     lines = cli.ok("show", uid).lines
     assert lines[0] == f"id:         {uid}"
-    assert "status:     queued" in lines
+    assert f"status:     queued: waits for {open_}" in lines
     assert f"cwd:        {cli.cwd}" in lines
     assert "priority:   1" in lines
     assert f"needs:      {done} (completed), {open_} (queued)" in lines
@@ -325,7 +350,7 @@ def test_ids_may_be_short(cli: Cli) -> None:
 def test_tasks_lists_what_is_in_progress(cli: Cli) -> None:
     """Without --status only running tasks are listed, with the facts of their sessions."""
     cli.add("queued")
-    assert cli.ok("tasks") == (0, "", "no task is in progress\n")
+    assert cli.ok("tasks") == (0, "", "no task is in progress; 1 queued: fleet tasks --status queued\n")
     running = cli.add("running", "--coder", "codex", "--model", "o3", "--priority", "0")
     _claim(cli)
     header, line = cli.ok("tasks").lines
@@ -369,7 +394,7 @@ def test_stop_cancels_and_skips_what_needs_it(cli: Cli) -> None:
     two = cli.add("two", "--needs", one)
     other = cli.add("other")
     done = cli.ok("stop", one, "--reason", "no longer wanted")
-    assert done.out == f"Stopped {one}: one\n"
+    assert done.lines == [f"Stopped {one}: one", f"Skipped {two}: two  [needs {one}]"]
     states = {task["id"]: (task["state"], task["reason"]) for task in cli.json("tasks", "--status", "all")}
     assert states[one] == ("cancelled", "no longer wanted")
     assert states[two] == ("cancelled", f"skipped: it needs {one}, which is cancelled")
@@ -384,9 +409,10 @@ def test_stop_all(cli: Cli) -> None:
     running = cli.add("running", "--priority", "0")
     _claim(cli)
     one = cli.add("one")
-    cli.add("needs one", "--needs", one)
+    two = cli.add("two", "--needs", one)
     done = cli.ok("stop", "--all")
-    assert done.lines == [f"Stopping {running}: its supervisor has been asked", f"Stopped {one}: one"]
+    asked = f"Stopping {running}: its supervisor has been asked"
+    assert done.lines == [asked, f"Stopped {one}: one", f"Skipped {two}: two  [needs {one}]"]
     assert {task["id"]: task["state"] for task in cli.json("tasks")} == {running: "running"}
     with cli.store() as store:
         assert [(intent.verb, intent.target) for intent in store.intents()] == [("stop", running)]
@@ -459,7 +485,7 @@ def test_status_of_a_run(cli: Cli) -> None:
 
 NO_HOME = [
     *(["ready"], ["show", "fleet-abc"], ["tasks"], ["task", "fleet-abc", "log"], ["logs", "fleet-abc"], ["log"]),
-    *(["status"], ["questions"], ["ledger", "tail"], ["ledger", "export"], ["ledger", "verify"], ["ready", "--json"]),
+    *(["status"], ["questions"], ["ledger", "tail"], ["ledger", "export"], ["ledger", "verify"]),
     *(["add", "x"], ["stop", "--all"], ["answer", "fleet-abc", "yes"], ["task", "fleet-abc", "set", "coder=codex"]),
 ]
 
@@ -475,6 +501,16 @@ def test_without_a_home_nothing_is_made(newcomer: Cli, argv: list[str]) -> None:
         "hint: run `fleet init` (or `fleet init --here` for a home in this directory)\n"
     )
     assert sorted(newcomer.path.rglob("*")) == before
+
+
+def test_an_error_is_an_object_where_one_was_asked_for(newcomer: Cli) -> None:
+    """With --json stderr has the error, the hint and the exit code as an object, and stdout nothing."""
+    done = newcomer.run("ready", "--json")
+    assert (done.code, done.out) == (4, "")
+    problem = json.loads(done.err)
+    assert problem["exit_code"] == 4
+    assert problem["error"].startswith("there is no Fleet home at ")
+    assert problem["hint"].startswith("run `fleet init`")
 
 
 def _claim(cli: Cli) -> None:

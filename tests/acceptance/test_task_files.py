@@ -27,7 +27,7 @@ FILES = {
 
 @pytest.mark.parametrize("what", FILES)
 def test_a_file_of_a_task(cli: Cli, what: str) -> None:
-    """A file is printed as it is, ended by a line end; one that is not there yet is a note with its path, not an error."""
+    """A file is printed as it is, ended by a line end; one that is not there yet is a note with its path, no error."""
     uid = cli.add("work")
     file = cli.task_file(uid, FILES[what])
     missing = cli.ok("task", uid, what)
@@ -124,7 +124,7 @@ def test_set_changes_the_fields_of_a_task(cli: Cli) -> None:
     done = cli.ok("task", uid, "set", "coder=", "model=", "cwd=")
     assert done.out == f"{uid}: coder=(default), model=(default), cwd=(default), priority=0\n"
     task = cli.json("task", uid, "set", "model=opus")
-    assert (task["uid"], task["model"], task.get("host")) == (uid, "opus", None)
+    assert (task["id"], task["model"], task["host"]) == (uid, "opus", None)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ def stores(request: pytest.FixtureRequest) -> SqliteStores | PostgresStores:
     return found
 
 
-def add(store: Store, **fields: object) -> Task:
+def add(store: Store) -> Task:
     """A queued task."""
-    (task,) = store.submit([a_task(**fields)], by="me").result()
+    (task,) = store.submit([a_task()], by="me").result()
     return task
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from fleet.config.home import Home
 from fleet.config.settings import Settings
+from fleet.hosts.machine import local_host
 from fleet.model.session import Defaults, Slot
 from fleet.model.states import TaskState
 from fleet.wiring import make_store
 from tests.support.bd import ACTOR, OwnQueue
 
-RUNNING = Slot(worker="local#1", host="local@here")
+RUNNING = Slot(worker="local#1", host=local_host())
 
 
 @pytest.fixture
@@ -208,7 +209,9 @@ def test_failures_of_several(queue: OwnQueue) -> None:
     assert json.loads(said.err.splitlines()[-1])["data"]["failed"][0]["id"] == "fleet-zzzz"
 
 
-@pytest.mark.parametrize("words", [("dolt", "push"), ("init",), ("doctor", "--fix"), ("delete", "x"), ("dep", "relate")])
+@pytest.mark.parametrize(
+    "words", [("dolt", "push"), ("init",), ("doctor", "--fix"), ("delete", "x"), ("dep", "relate")]
+)
 def test_verbs_of_the_real_bd_only(queue: OwnQueue, words: tuple[str, ...]) -> None:
     """A verb that Fleet's queue does not have exits 2, is named, and the way to the real bd is shown."""
     said = queue.bd(*words)
@@ -266,9 +269,11 @@ def test_lists_for_people(queue: OwnQueue) -> None:
 
 
 def test_show_is_what_fleet_show_gives(queue: OwnQueue) -> None:
-    """`fleet show --json` prints bd's envelope."""
+    """`fleet show --json` prints bd's envelope, and beside bd's fields what only Fleet knows."""
     uid = queue.made("X", "-d", "y")
-    assert queue.fleet("show", uid, "--json").out == queue.bd("show", uid, "--json").out
+    (shown,) = queue.fleet("show", uid, "--json").data
+    assert shown.pop("fleet")["coder"] == "claude"
+    assert [shown] == queue.bd("show", uid, "--json").data
 
 
 def test_no_home_yet(tmp_path: Path) -> None:

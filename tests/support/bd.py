@@ -71,7 +71,7 @@ class RealBd:
         self.env = isolated(path) | {"BD_JSON_ENVELOPE": "1"}
         git = ["git", "init", "--quiet", str(self.path)]
         subprocess.run(git, env=self.env, check=True, timeout=30)
-        made = self.bd(*"init --prefix fleet --quiet --non-interactive --skip-hooks --skip-agents".split())
+        made = self.bd("init", "--prefix", "fleet", "--quiet", "--non-interactive", "--skip-hooks", "--skip-agents")
         assert made.code == 0, made
 
     def bd(self, *words: str) -> Said:
@@ -90,7 +90,7 @@ class RealBd:
 
 
 class OwnQueue:
-    """`fleet bd` on Fleet's own queue, within this process: starting one for each call would cost more than the call."""
+    """`fleet bd` on Fleet's own queue, within this process: starting one costs more than most calls."""
 
     def __init__(self, path: Path) -> None:
         self.home = path / "home"

@@ -1,4 +1,4 @@
-"""The installed `fleet`, run as a person runs it: a subprocess with a home, a configuration and a directory of its own."""
+"""The installed `fleet`, run as a person runs it: a subprocess with a home, a configuration, a directory of its own."""
 
 from __future__ import annotations
 
@@ -87,16 +87,18 @@ class Cli:
 
     def add(self, *argv: str, **how: Any) -> str:
         """Add a task; its id."""
-        uid = self.json("add", *argv, **how)["uid"]
-        assert isinstance(uid, str)
-        return uid
+        created, uid, *_ = self.ok("add", *argv, **how).out.split()
+        assert created == "Created"
+        return uid.rstrip(":")
 
     @contextlib.contextmanager
     def started(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
         """A command that goes on; it is ended when the test is done with it."""
+        ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test in the background ignores it
         process = subprocess.Popen(
             [*FLEET, *argv], cwd=self.cwd, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
         )
+        signal.signal(signal.SIGINT, ours)
         with process:
             try:
                 yield process

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from fleet.store.postgres import PostgresEngine
-from fleet.store.sqlite import SqliteWriter
+from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
 
 _numbers = itertools.count()

@@ -33,21 +33,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--priority", metavar="0-4", type=int, default=2, help="0 is the most urgent; 2 if not given")
     parser.add_argument("--needs", metavar="ID", nargs="+", action="extend", default=[], help="must be completed first")
     parser.add_argument("--cwd", metavar="DIR", help="where the agent works (else the current directory)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only the id")
     parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a word to find it by; repeatable")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Add the task and say its id."""
-    from fleet.cli.beads_queue import refuse_beads
     from fleet.model.task import NewTask, check_priority
 
-    refuse_beads(context, "fleet bd create TITLE")
+    if context.settings.queue.source == "beads":
+        from fleet.cli import beads_queue
+
+        return beads_queue.add(args, context)
     task = context.control.add(
         NewTask(
             title=args.title,
             description=read_text(args.description),
             coder=args.coder,
-            model=args.model,
+            model=args.model or None,
             priority=check_priority(args.priority),
             needs=tuple(args.needs),
             cwd=directory(args.cwd),
@@ -55,7 +58,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     )
     if context.json:
-        context.print_json(task)
+        from fleet.cli.show import detail_of
+
+        context.print_json(detail_of(context, task))
+    elif args.quiet:
+        context.print(task.uid)
     else:
         context.print(created(task.uid, task.title, cwd=task.cwd, coder=task.coder, model=task.model))
     return 0

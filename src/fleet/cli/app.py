@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import os
@@ -11,7 +12,8 @@ from typing import NoReturn, TextIO
 
 from fleet import __version__
 from fleet.cli.commands import COMMANDS, GROUPS, Command
-from fleet.cli.context import Context, silence_broken_pipe
+from fleet.cli.context import Context, encode_json, silence_broken_pipe
+from fleet.cli.parsing import Formatter
 from fleet.errors import FleetError, UsageError
 
 INTERRUPTED = 130
@@ -47,10 +49,17 @@ def run(argv: list[str]) -> int:
         return code
     finally:
         context.close()
+        with contextlib.suppress(OSError, ValueError):  # what was printed before an error is seen too
+            context.out.flush()
+            context.err.flush()
 
 
 def report(exc: FleetError, context: Context) -> None:
-    """Say what went wrong and what to do about it, on stderr."""
+    """Say what went wrong and what to do about it, on stderr; as an object where one was asked for."""
+    if context.json:
+        problem = {"error": str(exc), "hint": exc.hint, "exit_code": exc.exit_code}
+        context.note(encode_json(problem))
+        return
     context.note(f"error: {exc}")
     if exc.hint:
         context.note(f"hint: {exc.hint}")
@@ -66,6 +75,7 @@ def _run(argv: list[str], context: Context) -> int:
     if argv[0] in ("-V", "--version"):
         context.print(f"fleet {__version__}")
         return 0
+    context.json = context.json or "--json" in argv
     command = _find(argv[0])
     module = importlib.import_module(f"fleet.cli.{command.module}")
     if hasattr(module, "run_raw"):  # takes its words as they are, as `fleet bd` must
@@ -80,7 +90,6 @@ def _run(argv: list[str], context: Context) -> int:
             context.out.write("\n" + module.live_help(context))
         return int(exc.code or 0)
     context.home_flag = args.home if args.home is not None else context.home_flag
-    context.json = args.json or context.json
     return int(module.run(args, context))
 
 
@@ -93,7 +102,7 @@ def make_parser(command: Command) -> Parser:
         prog=f"fleet {command.name}",
         description=description,
         epilog=f"examples:{examples}" if examples else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     module.configure(parser)
@@ -103,7 +112,7 @@ def make_parser(command: Command) -> Parser:
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     """The options that every command takes."""
-    parser.add_argument("--json", action="store_true", help="print the object that the API gives")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--home", metavar="DIR", help="the home to use (else $FLEET_HOME, a trusted .fleet/, ~/.fleet)")
 
 

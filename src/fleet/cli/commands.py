@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
 
-
-class Command(NamedTuple):
+class Command:
     """One word that may follow `fleet`."""
 
-    name: str
-    group: str
-    module: str  # below fleet.cli; has configure(parser) and run(args, context)
-    help: str
+    __slots__ = ("group", "help", "module", "name")
+
+    def __init__(self, name: str, group: str, module: str, help: str) -> None:
+        self.name = name
+        self.group = group
+        self.module = module  # below fleet.cli; has configure(parser) and run(args, context)
+        self.help = help
 
 
 GROUPS = {

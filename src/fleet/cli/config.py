@@ -14,6 +14,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fleet.cli.parsing import add_verb
 from fleet.errors import NotFound
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ EXAMPLES = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """The verbs of `fleet config`."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    show = _verb(verbs, "show", "print the settings in force; those that the file does not give are marked")
+    show = add_verb(verbs, "show", "print the settings in force; inherited ones are marked", *EXAMPLES["show"])
     show.add_argument("--raw", action="store_true", help="print the file as it is")
-    change = _verb(verbs, "set", "change settings: all that are given, or none")
+    change = add_verb(verbs, "set", "change settings: all that are given, or none", *EXAMPLES["set"])
     change.add_argument("assignments", metavar="KEY=VALUE", nargs="+", help="a dotted key and its new value")
-    take = _verb(verbs, "import", "take over a Fleet Manager config.yaml or a runtime.toml")
+    take = add_verb(verbs, "import", "take over a Fleet Manager config.yaml or a runtime.toml", *EXAMPLES["import"])
     take.add_argument("file", metavar="FILE", type=Path, help="the file to take over")
-    describe = _verb(verbs, "schema", "print a JSON Schema")
+    describe = add_verb(verbs, "schema", "print a JSON Schema", *EXAMPLES["schema"])
     describe.add_argument("name", nargs="?", default="settings", help="settings (default), task or run")
 
 
@@ -145,21 +146,6 @@ def _line(change: Change) -> str:
 
     was = "" if change.old is None or change.old == change.new else f"  (was {inline(change.old)})"
     return f"{change.key} = {inline(change.new)}{was}"
-
-
-def _verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
-    """The parser of one verb. The options of all commands may follow it too."""
-    parser: argparse.ArgumentParser = verbs.add_parser(
-        name,
-        help=text,
-        description=text[0].upper() + text[1:] + ".",
-        epilog="\n  ".join(["examples:", *EXAMPLES[name]]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print an object instead")
-    parser.add_argument("--home", metavar="DIR", default=argparse.SUPPRESS, help="the home to use")
-    return parser
 
 
 VERBS = {"show": _show, "set": _set, "import": _import, "schema": _schema}

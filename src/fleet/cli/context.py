@@ -69,11 +69,9 @@ class Context:
         self.err.write(text + "\n")
 
     def print_json(self, value: object) -> None:
-        """The same object that the API gives."""
-        import msgspec
-
-        encoded = msgspec.json.encode(value)
-        self.out.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
+        """The same object that the API gives. The ledger leaves out what has its default; here every field is there."""
+        whole = [_whole(each) for each in value] if isinstance(value, list) else _whole(value)
+        self.out.write(encode_json(whole) + "\n")
 
     def print_lines(self, lines: Iterator[str]) -> None:
         """Data that may be long: written as it comes."""
@@ -88,7 +86,20 @@ class Context:
         return self.out.isatty() and not environ().get("NO_COLOR") and environ().get("TERM") != "dumb"
 
 
+def encode_json(value: object) -> str:
+    """JSON that a person can read too."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
 def silence_broken_pipe() -> None:
     """After `fleet ... | head`: nothing more can be written, and that is no error."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _whole(value: object) -> object:
+    import msgspec
+
+    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value

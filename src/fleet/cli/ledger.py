@@ -16,7 +16,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet.cli.ready import positive
+from fleet.cli.parsing import add_verb, positive
 from fleet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,26 +25,31 @@ if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.model.event import Entry
 
+EXAMPLES = {
+    "tail": ("fleet ledger tail -n 50", "fleet ledger tail -f --task fleet-abc"),
+    "export": ("fleet ledger export -o ledger.jsonl", "fleet ledger export --heads > heads.json"),
+    "verify": ("fleet ledger verify", "fleet ledger verify ledger.jsonl --heads heads.json"),
+}
 POLL_SECONDS = 5.0  # the safety net; the bell wakes us at once
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of `fleet ledger`."""
-    parser.add_argument("verb", metavar="VERB", choices=["tail", "export", "verify"], help="tail, export or verify")
-    parser.add_argument("file", metavar="FILE", nargs="?", help="for verify: an exported ledger instead of this home's")
-    parser.add_argument("-f", "--follow", action="store_true", help="for tail: go on printing as events come")
-    parser.add_argument("-n", "--lines", metavar="N", type=positive, default=20, help="for tail: how many (20)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="for export: write there, whole or not at all")
-    parser.add_argument("--task", metavar="ID", help="for tail: only this task")
-    parser.add_argument(
-        "--heads", metavar="FILE", nargs="?", const="", help="export: the heads; verify: heads that you kept"
-    )
+    """The verbs of `fleet ledger`."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    tail = add_verb(verbs, "tail", "print the newest events", *EXAMPLES["tail"])
+    tail.add_argument("-f", "--follow", action="store_true", help="go on printing as events come")
+    tail.add_argument("-n", "--lines", metavar="N", type=positive, default=20, help="how many (20 if not given)")
+    tail.add_argument("--task", metavar="ID", help="only this task")
+    export = add_verb(verbs, "export", "print all events as lines of JSON", *EXAMPLES["export"])
+    export.add_argument("-o", "--output", metavar="FILE", help="write there, whole or not at all")
+    export.add_argument("--heads", action="store_true", help="only the ends of the chains")
+    verify = add_verb(verbs, "verify", "check that nothing was changed", *EXAMPLES["verify"])
+    verify.add_argument("file", metavar="FILE", nargs="?", help="an exported ledger, instead of this home's")
+    verify.add_argument("--heads", metavar="FILE", type=Path, help="ends of chains that you kept; they must be there")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Tail, export or verify."""
-    if args.file and args.verb != "verify":
-        raise UsageError(f"`{args.verb}` takes no file; to write one, use -o FILE")
     return {"tail": _tail, "export": _export, "verify": _verify}[args.verb](args, context)
 
 
@@ -134,7 +139,9 @@ def _print(context: Context, entries: list[Entry]) -> None:
 def _export(args: argparse.Namespace, context: Context) -> int:
     from fleet.projections.verify import everything, verify
 
-    if args.heads is not None:
+    if args.heads and args.output:
+        raise UsageError("--heads prints the heads; write them to a file with `> FILE`")
+    if args.heads:
         context.print_json(verify(context.reads).heads)
         return 0
     if args.output:
@@ -175,7 +182,7 @@ def _verify(args: argparse.Namespace, context: Context) -> int:
     from fleet.projections.verify import verify, verify_entries
     from fleet.store.mirror import read_lines
 
-    heads = _heads(Path(args.heads)) if args.heads else None
+    heads = _heads(args.heads) if args.heads is not None else None
     if args.file:
         try:
             found = verify_entries(read_lines(Path(args.file)), heads)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.cli.ready import positive
+from fleet.cli.parsing import positive
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """The last lines of log.jsonl."""
+    from fleet.cli.beads_queue import uid_of
     from fleet.cli.task import print_file
 
-    return print_file(context, context.reads.find(args.id).uid, "log", last=args.lines)
+    return print_file(context, uid_of(args.id, context), "log", last=args.lines)

@@ -10,8 +10,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from fleet.cli.parsing import positive
+
 if TYPE_CHECKING:
     from fleet.cli.context import Context
+    from fleet.projections.queue import ReadyLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,23 +24,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Id, title and directory, a line each."""
-    from fleet.cli.beads_queue import refuse_beads
+    if context.settings.queue.source == "beads":
+        from fleet.cli import beads_queue
+
+        return beads_queue.ready(args, context)
     from fleet.projections.queue import ready
 
-    refuse_beads(context, "fleet bd ready")
     found = ready(context.reads, args.limit)
+    print_lines(found, args.limit, context, nothing=None if found else nothing_ready(context))
+    return 0
+
+
+def print_lines(found: list[ReadyLine], limit: int, context: Context, nothing: str | None) -> None:
+    """The lines, or why there are none."""
+    from fleet.cli.words import cells, pad
+
     if context.json:
         context.print_json(found)
-        return 0
+        return
     width = max((len(line.id) for line in found), default=0)
-    titles = max((len(line.title) for line in found), default=0)
+    titles = min(60, max((cells(line.title) for line in found), default=0))
     for line in found:
-        context.print(f"{line.id:<{width}}  P{line.priority}  {line.title:<{min(titles, 60)}}  {line.cwd or '-'}")
+        context.print(f"{line.id:<{width}}  P{line.priority}  {pad(line.title, titles)}  {line.cwd or '-'}")
     if not found:
-        context.note(nothing_ready(context))
-    elif len(found) == args.limit:
-        context.note(f"({args.limit} shown; --limit N shows more)")
-    return 0
+        context.note(nothing or "nothing is ready")
+    elif len(found) == limit:
+        context.note(f"({limit} shown; --limit N shows more)")
 
 
 def nothing_ready(context: Context) -> str:
@@ -48,10 +60,3 @@ def nothing_ready(context: Context) -> str:
     if waiting or blocked:
         return f"nothing is ready: {waiting} queued (waiting for others, or for their time), {blocked} blocked"
     return 'nothing is ready; add something: fleet add "TITLE"'
-
-
-def positive(word: str) -> int:
-    """A whole number above zero."""
-    if not word.isdecimal() or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive number, not `{word}`")
-    return min(int(word), 1 << 31)

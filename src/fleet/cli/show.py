@@ -16,6 +16,7 @@ from fleet.errors import FleetError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
+    from fleet.model.task import Task
     from fleet.projections.queue import TaskDetail
 
 
@@ -26,23 +27,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Everything that is known of a task."""
-    from fleet.cli.beads_queue import refuse_beads
+    from fleet.cli import beads_queue
+    from fleet.projections import beads
+
+    if beads_queue.keeps_the_queue(context):
+        return beads_queue.show(args, context)
+    task = context.reads.find(args.id)
+    shown = detail_of(context, task)
+    if context.json:
+        envelope = beads.show_envelope(task, context.reads)
+        envelope["data"][0]["fleet"] = shown
+        context.print_json(envelope)
+        return 0
+    context.print("\n".join(_lines(shown)))
+    return 0
+
+
+def detail_of(context: Context, task: Task) -> TaskDetail:
+    """A task in full, as every command that prints one as an object gives it."""
     from fleet.cli.words import now_ms
     from fleet.control import taskfile
-    from fleet.projections import beads, queue
+    from fleet.projections import queue
 
-    refuse_beads(context, f"fleet bd show {args.id}")
-    task = context.reads.find(args.id)
-    if context.json:
-        context.print_json(beads.show_envelope(task, context.reads))
-        return 0
     try:
         edited: dict[str, str | None] | FleetError = taskfile.edits(context.home, task)
     except FleetError as exc:
         edited = exc
-    shown = queue.detail(context.reads, context.settings, task, now=now_ms(), edited=edited)
-    context.print("\n".join(_lines(shown)))
-    return 0
+    return queue.detail(context.reads, context.settings, task, now=now_ms(), edited=edited)
 
 
 def _lines(task: TaskDetail) -> list[str]:
@@ -52,12 +63,12 @@ def _lines(task: TaskDetail) -> list[str]:
     rows = [
         ("id", task.id),
         ("title", task.title),
-        ("status", task.state.value + (f": {task.reason}" if task.reason and not task.question else "")),
+        ("status", task.state.value + _why(task)),
         (task.question_kind or "", task.question or ""),
         ("", f'answer with: fleet answer {task.id} "..."' if task.question_kind == "question" else ""),
         ("cwd", task.cwd or "-"),
-        ("coder", _inherited(task.coder, task.coder_inherited) + _edit(task, "coder")),
-        ("model", _inherited(task.model or "the coder's own", task.model_inherited) + _edit(task, "model")),
+        ("coder", inherited(task.coder, task.coder_inherited) + _edit(task, "coder")),
+        ("model", inherited(task.model or "the coder's own", task.model_inherited) + _edit(task, "model")),
         ("priority", f"{task.priority}"),
         ("needs", needs),
         ("needed by", ", ".join(task.needed_by)),
@@ -78,8 +89,17 @@ def _lines(task: TaskDetail) -> list[str]:
     return lines
 
 
-def _inherited(value: str, inherited: bool) -> str:
-    return f"{value} (default)" if inherited else value
+def _why(task: TaskDetail) -> str:
+    """Why it is in its state, where that is not said elsewhere."""
+    waits = [need.id for need in task.needs if need.state != "completed"]
+    if task.state.value == "queued" and waits:
+        return f": waits for {', '.join(waits)}"
+    return f": {task.reason}" if task.reason and not task.question else ""
+
+
+def inherited(value: str, is_default: bool) -> str:
+    """A value, tagged when it comes from the settings."""
+    return f"{value} (default)" if is_default else value
 
 
 def _edit(task: TaskDetail, name: str) -> str:

@@ -22,10 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """The counts, then what needs a person."""
-    from fleet.cli.beads_queue import refuse_beads
     from fleet.projections.status import status
 
-    refuse_beads(context, "fleet bd stats")
     if args.run:
         context.reads.run(args.run)
     found = status(context.reads, str(context.home.path), args.run)
@@ -33,6 +31,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.print_json(found)
     else:
         context.print("\n".join(_lines(found)))
+        if context.settings.queue.source == "beads":
+            context.print("The queue is kept by bd: fleet bd stats")
     return 0
 
 
@@ -52,8 +52,8 @@ def _lines(found: Status) -> list[str]:
         for question in found.needs_you:
             lines.append(f"  {question.id}  {question.kind}, {ago(question.asked_at)}: {question.text}")
         lines.append(f'  answer with: fleet answer {found.needs_you[0].id} "..."')
-        if n["blocked"] > len(found.needs_you):
-            lines.append(f"  and {n['blocked'] - len(found.needs_you)} more: fleet questions")
+        if found.needs_you_count > len(found.needs_you):
+            lines.append(f"  and {found.needs_you_count - len(found.needs_you)} more: fleet questions")
     lines.append("")
     names = ", ".join(found.supervisors)
     lines.append(f"Supervisors: {names}" if names else "Supervisors: none is running")

@@ -27,17 +27,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Cancel, and say what became of each."""
+    from fleet.cli.beads_queue import refuse_beads
+    from fleet.cli.show import detail_of
     from fleet.model.intent import Intent
 
+    refuse_beads(context, "fleet bd close ID")
     if bool(args.id) == args.all:
         raise UsageError("give one task, or --all")
-    stopped = context.control.stop_all(args.reason) if args.all else [context.control.stop(args.id, args.reason)]
+    stopped = context.control.stop_all(args.reason) if args.all else context.control.stop(args.id, args.reason)
     if context.json:
-        context.print_json(stopped)
+        context.print_json([one if isinstance(one, Intent) else detail_of(context, one) for one in stopped])
         return 0
     for one in stopped:
         if isinstance(one, Intent):
             context.print(f"Stopping {one.target}: its supervisor has been asked")
+        elif one.skipped_for:
+            context.print(f"Skipped {one.uid}: {one.title}  [needs {one.skipped_for}]")
         else:
             context.print(f"Stopped {one.uid}: {one.title}")
     if not stopped:

@@ -35,7 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what", metavar="WHAT", choices=[*FILES, "events", "set"], help=", ".join([*FILES, "events", "set"])
     )
-    parser.add_argument("pairs", metavar="KEY=VALUE", nargs="*", help="for set: coder=, model=, cwd=, priority=")
+    parser.add_argument(
+        "pairs", metavar="KEY=VALUE", nargs="*", default=[], help="for set: coder=, model=, cwd=, priority="
+    )
 
 
 def live_help(context: Context) -> str:
@@ -56,14 +58,15 @@ def live_help(context: Context) -> str:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the file, the events, or the task after the change."""
+    from fleet.cli.beads_queue import uid_of
+
     if args.what == "set":
         return _set(args, context)
     if args.pairs:
         raise UsageError(f"`{args.pairs[0]}`: only `set` takes values")
-    task = context.reads.find(args.id)
     if args.what == "events":
-        return _events(task.uid, context)
-    return print_file(context, task.uid, args.what)
+        return _events(context.reads.find(args.id).uid, context)
+    return print_file(context, uid_of(args.id, context), args.what)
 
 
 def print_file(context: Context, uid: str, what: str, last: int | None = None) -> int:
@@ -108,8 +111,11 @@ def _events(uid: str, context: Context) -> int:
 
 def _set(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.add import directory
+    from fleet.cli.beads_queue import refuse_beads
+    from fleet.cli.show import detail_of
     from fleet.control.control import parse_settings
 
+    refuse_beads(context, f"an editor on {context.home.task_dir(args.id) / 'task.json'}")
     if not args.pairs:
         raise UsageError("nothing to set", hint=f"fleet task {args.id} set coder=codex")
     pairs = [
@@ -117,7 +123,7 @@ def _set(args: argparse.Namespace, context: Context) -> int:
     ]
     task = context.control.edit(args.id, parse_settings(pairs))
     if context.json:
-        context.print_json(task)
+        context.print_json(detail_of(context, task))
         return 0
     values = {"coder": task.coder, "model": task.model, "cwd": task.cwd, "priority": task.priority}
     context.print(f"{task.uid}: " + ", ".join(f"{k}={'(default)' if v is None else v}" for k, v in values.items()))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.cli.ready import positive
+from fleet.cli.parsing import positive
 from fleet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,23 +31,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """A table, or the lines as objects."""
-    from fleet.cli.beads_queue import refuse_beads
+    from fleet.cli import beads_queue
     from fleet.cli.words import now_ms
     from fleet.projections.queue import lines
 
-    refuse_beads(context, "fleet bd list")
+    if beads_queue.keeps_the_queue(context):
+        return beads_queue.tasks(args, context)
     states = parse_states(args.status)
     found = lines(context.reads, context.settings, states=states, limit=args.limit, now=now_ms())
     if context.json:
         context.print_json(found)
         return 0
     if not found:
-        context.note(
-            "no task is in progress" if args.status is None else f"no task is {args.status.replace(',', ' or ')}"
-        )
+        context.note(_nothing(args.status, context))
         return 0
     print_table(found, context)
     return 0
+
+
+def _nothing(asked: str | None, context: Context) -> str:
+    if asked is not None:
+        return f"no task is {asked.replace(',', ' or ')}"
+    queued = context.reads.counts().get("queued", 0)
+    return "no task is in progress" + (f"; {queued} queued: fleet tasks --status queued" if queued else "")
 
 
 def parse_states(word: str | None) -> frozenset[TaskState] | None:
@@ -59,10 +65,11 @@ def parse_states(word: str | None) -> frozenset[TaskState] | None:
     if word == "all":
         return None
     known = {state.value: state for state in TaskState}
-    for name in word.split(","):
+    names = [name.strip() for name in word.split(",")]
+    for name in names:
         if name not in known:
             raise UsageError(f"unknown state `{name}`", hint=f"states: {', '.join(known)}, all")
-    return frozenset(known[name] for name in word.split(","))
+    return frozenset(known[name] for name in names)
 
 
 def print_table(found: list[TaskLine], context: Context) -> None:

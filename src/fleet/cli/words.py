@@ -27,6 +27,20 @@ def span(milliseconds: int) -> str:
     return f"{seconds // 86400}d{seconds % 86400 // 3600:02}h"
 
 
+def cells(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def pad(text: str, width: int) -> str:
+    """A text, filled up to a number of columns."""
+    return text + " " * (width - cells(text))
+
+
 def ago(at: int) -> str:
     """How long since a moment."""
     return f"{span(now_ms() - at)} ago"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ from fleet.config.files import read_bytes
 from fleet.config.home import Home
 from fleet.config.settings import ALIASES, Settings
 from fleet.errors import ConfigError
+
+LISTS = ("hosts",)  # settings that are lists of tables
 
 
 def load(home: Home) -> Settings:
@@ -50,12 +51,25 @@ def read_text(path: Path) -> str | None:
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
     """What a TOML text says; a syntax error is told with its line and column."""
+    if (table := only_headers(text)) is not None:
+        return table
+    import tomllib  # not at the top: a home with the settings it was made with starts faster without it
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         raise _syntax_error(text, path, str(exc)) from exc
     except RecursionError as exc:
         raise ConfigError(f"{path.name}: values are nested too deep", hint=f"the file is {path}") from exc
+
+
+def only_headers(text: str) -> dict[str, Any] | None:
+    """What a TOML text says that has only comments and headers of sections, each once, as a new fleet.toml has."""
+    lines = [line for raw in text.splitlines() if (line := raw.strip()) and not line.startswith("#")]
+    sections = {f"[{name}]" for name in Settings.__struct_fields__ if name not in LISTS}
+    if len(set(lines)) == len(lines) and sections.issuperset(lines):
+        return {line[1:-1]: {} for line in lines}
+    return None
 
 
 def explain(text: str, path: Path, problems: list[Any], fallback: str) -> ConfigError:

@@ -14,7 +14,7 @@ from fleet.model.intent import Intent
 from fleet.model.receipt import Verdict
 from fleet.model.spec import RunSpec
 from fleet.model.states import IN_PROGRESS, OPEN, Result
-from fleet.model.task import BLOCKS, Comment, NewTask, Task, TaskEdit
+from fleet.model.task import BLOCKS, KEPT, Comment, NewTask, Task, TaskEdit
 from fleet.store.store import Store
 
 
@@ -112,6 +112,11 @@ class Control:
     def answer(self, word: str, text: str) -> Task:
         """Answer what a task waits for; it is queued again, and the answer stands in its Q&A.md."""
         asked = self._store.find(word)
+        if asked.block and asked.block.kind in KEPT:
+            raise Conflict(
+                f"task {asked.uid} asks nothing: it is {asked.block.kind} by {asked.block.by}",
+                hint=f"to put it back in the queue: fleet bd update {asked.uid} --status open",
+            )
         task = self._store.answer(asked.uid, text, by=self._by).result()
         self._written(task)
         qa.append(self._home, asked, text, at=task.updated_at)
@@ -129,27 +134,43 @@ class Control:
         task = self._store.requeue(self._store.find(word).uid, reason, by=self._by).result()
         return self._written(task)
 
-    def stop(self, word: str, reason: str) -> Task | Intent:
-        """Cancel a task. One in progress must be stopped by its supervisor: that is recorded as an intent."""
+    def stop(self, word: str, reason: str) -> list[Task | Intent]:
+        """Cancel a task; returns it and all that is skipped for its sake.
+
+        One in progress must be stopped by its supervisor: that is recorded as an intent.
+        """
         found = self._store.find(word)
         if found.state in IN_PROGRESS:
-            return self._ask_to_stop(found, reason)
+            return [self._ask_to_stop(found, reason)]
         try:
             task = self._store.cancel(found.uid, reason, by=self._by).result()
         except Conflict:
             now = self._store.task(found.uid)
             if now.state not in IN_PROGRESS:
                 raise
-            return self._ask_to_stop(now, reason)  # it was claimed in between
-        return self._written(task)
+            return [self._ask_to_stop(now, reason)]  # it was claimed in between
+        return [self._written(task), *self._skipped_for(task.uid)]
 
     def stop_all(self, reason: str) -> list[Task | Intent]:
         """Cancel everything that has not ended."""
-        stopped = []
+        stopped: list[Task | Intent] = []
         for task in self._store.tasks(OPEN):
             if self._store.task(task.uid).state in OPEN:  # not skipped by now for another's sake
-                stopped.append(self.stop(task.uid, reason))
+                stopped += self.stop(task.uid, reason)
         return stopped
+
+    def _skipped_for(self, uid: str) -> list[Task]:
+        """The tasks that were skipped because this one will not be completed, however far down."""
+        skipped: dict[str, Task] = {}
+        ended = [uid]
+        while ended:
+            needed = ended.pop()
+            for name, kind in self._store.dependents(needed):
+                task = self._store.task(name)
+                if kind == BLOCKS and task.skipped_for == needed and name not in skipped:
+                    skipped[name] = task
+                    ended.append(name)
+        return list(skipped.values())
 
     def _ask_to_stop(self, task: Task, reason: str) -> Intent:
         intent = self._store.intend("stop", task.uid, args={"reason": reason}, by=self._by).result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -106,17 +107,33 @@ class Lane(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, task: Task) -> Lane:
         """The lane that a task waits in."""
-        return cls(task.run, task.host, task.coder, tuple(sorted(set(task.capabilities))))
+        return _lane(task.run, task.host, task.coder, task.capabilities)
 
     @property
     def key(self) -> str:
         """The lane as the store indexes it."""
-        return msgspec.json.encode(self).decode()
+        return _key(self)
 
     @classmethod
     def parse(cls, key: str) -> Lane:
         """The lane that a key stands for."""
-        return msgspec.json.decode(key, type=cls)
+        return _parse(key)
+
+
+# There are few lanes and many tasks in each.
+@lru_cache(maxsize=1024)
+def _lane(run: str | None, host: str | None, coder: str | None, capabilities: tuple[str, ...]) -> Lane:
+    return Lane(run, host, coder, tuple(sorted(set(capabilities))))
+
+
+@lru_cache(maxsize=1024)
+def _key(lane: Lane) -> str:
+    return msgspec.json.encode(lane).decode()
+
+
+@lru_cache(maxsize=1024)
+def _parse(key: str) -> Lane:
+    return msgspec.json.decode(key, type=Lane)
 
 
 def accepts(slot: Slot, lane: Lane, defaults: Defaults) -> bool:

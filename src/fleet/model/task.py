@@ -9,6 +9,7 @@ from fleet.model.states import Result, Source, TaskState
 
 BLOCKS = "blocks"  # the kind of link that makes one task need another
 TAKEN = "taken"  # the kind of block that says: a person works on it
+KEPT = frozenset({TAKEN, "held", "deferred"})  # blocks by which a person keeps a task: nobody is asked anything
 DEFAULT_PRIORITY = 2
 PRIORITIES = range(5)  # 0 is the most urgent
 MAX_TITLE = 500
@@ -17,7 +18,7 @@ MAX_TITLE = 500
 class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Why a task waits for a person."""
 
-    kind: str  # question, permission, secret, destructive, interrupted, needs_human, held, taken
+    kind: str  # question, permission, secret, destructive, interrupted, needs_human, held, taken, deferred
     text: str
     at: int
     by: str
@@ -165,7 +166,7 @@ def check_title(title: str) -> str:
         raise UsageError("the title is empty", hint='give it in quotes: fleet add "Fix the login page"')
     if len(title) > MAX_TITLE:
         raise UsageError(f"the title has {len(title)} characters; at most {MAX_TITLE} fit", hint="use -d for details")
-    if any(c in title for c in "\n\r\x00\x1b"):
+    if any((ord(c) < 32 and c != "\t") or 127 <= ord(c) < 160 or c in "\u2028\u2029" for c in title):
         raise UsageError("the title must be one printable line", hint="use -d for text of several lines")
     return title
 

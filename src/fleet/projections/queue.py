@@ -8,7 +8,7 @@ from fleet.config.settings import Settings
 from fleet.errors import FleetError
 from fleet.model.session import Progress, Session
 from fleet.model.states import IN_PROGRESS, TaskState
-from fleet.model.task import Task, effective
+from fleet.model.task import KEPT, Task, effective
 from fleet.store.reads import Reads
 
 
@@ -126,14 +126,14 @@ def detail(
 
 
 def questions(reads: Reads) -> list[Question]:
-    """Every blocked task and what it waits for."""
+    """Every task that waits for a person to say something; not those that a person holds or works on."""
     blocked = reads.tasks(frozenset({TaskState.BLOCKED}))
     return [question for task in blocked if (question := question_of(task))]
 
 
 def question_of(task: Task) -> Question | None:
     """What a task waits for a person to say, if it does."""
-    if task.block is None:
+    if task.block is None or task.block.kind in KEPT:
         return None
     return Question(
         id=task.uid,

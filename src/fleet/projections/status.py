@@ -25,6 +25,7 @@ COUNTED = (
     "verifier_failed",
 )
 SHOWN = 10
+LOOKED_AT = 1000  # of the blocked tasks, so that the cost has a bound
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +34,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     home: str
     counts: dict[str, int]
     total: int
-    needs_you: list[Question]
+    needs_you: list[Question]  # the first of them
+    needs_you_count: int
     supervisors: list[str]
 
 
@@ -41,11 +43,13 @@ def status(reads: Reads, home: str, run: str | None = None) -> Status:
     """Where everything stands. Costs the same at any size of the ledger."""
     found = reads.counts(run)
     counts = {name: found.get(name, 0) for name in COUNTED}
-    blocked = reads.tasks(frozenset({TaskState.BLOCKED}), run=run, limit=SHOWN) if counts["blocked"] else []
+    blocked = reads.tasks(frozenset({TaskState.BLOCKED}), run=run, limit=LOOKED_AT) if counts["blocked"] else []
+    asked = [question for task in blocked if (question := question_of(task))]
     return Status(
         home=home,
         counts=counts,
         total=sum(counts[state.value] for state in TaskState),
-        needs_you=[question for task in blocked if (question := question_of(task))],
+        needs_you=asked[:SHOWN],
+        needs_you_count=len(asked),
         supervisors=[supervisor.id for supervisor in reads.supervisors()],
     )

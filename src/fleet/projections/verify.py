@@ -17,6 +17,7 @@ from fleet.store.ledger import Chains
 from fleet.store.reads import Reads
 
 T = TypeVar("T")
+LOOKS = 20
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,13 +85,39 @@ def everything(reads: Reads) -> Iterator[ev.Entry]:
 
 
 def verify(reads: Reads, heads: dict[str, str] | None = None) -> Verified:
-    """Check the ledger of a store against itself, its rows, and heads that somebody kept."""
+    """Check the ledger of a store against itself, its rows, and heads that somebody kept.
+
+    Others may write meanwhile: what differs is looked at again by itself before it is called broken.
+    """
     folded = Folded(heads)
     folded.follow(everything(reads))
-    _compare("task", folded.tasks, {task.uid: task for task in reads.tasks()})
-    _compare("session", folded.sessions, {session.id: session for session in reads.sessions()})
-    _compare("receipt", folded.receipts, {receipt.id: receipt for receipt in reads.receipts()})
+    uids = _differing(folded.tasks, {task.uid: task for task in reads.tasks()})
+    uids |= {s.task for s in reads.sessions() if folded.sessions.get(s.id) != s}
+    uids |= {r.task for r in reads.receipts() if folded.receipts.get(r.id) != r}
+    for uid in sorted(uids):
+        _look_again(reads, uid)
     return folded.verified()
+
+
+def _differing(folded: dict[str, Task], stored: dict[str, Task]) -> set[str]:
+    return {uid for uid in folded.keys() | stored.keys() if folded.get(uid) != stored.get(uid)}
+
+
+def _look_again(reads: Reads, uid: str) -> None:
+    """Compare one task, its sessions and its receipts with its own events, until nobody writes in between."""
+    for attempts_left in reversed(range(LOOKS)):
+        before = reads.last(1, subject=uid)
+        own = Folded()
+        own.follow(reads.chain(uid))
+        stored = reads.tasks_by_uid([uid])
+        sessions = {session.id: session for session in reads.sessions(task=uid)}
+        receipts = {receipt.id: receipt for receipt in reads.receipts(task=uid)}
+        if attempts_left and reads.last(1, subject=uid) != before:
+            continue
+        _compare("task", own.tasks, stored)
+        _compare("session", own.sessions, sessions)
+        _compare("receipt", own.receipts, receipts)
+        return
 
 
 def verify_entries(entries: Iterable[ev.Entry], heads: dict[str, str] | None = None) -> Verified:

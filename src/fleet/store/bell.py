@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 
-SETTLED_NS = 2_000_000_000  # a directory changed twice within a tick of its clock shows one time for both
+SECOND_NS = 1_000_000_000
 _ids = iter(range(1 << 30))
 
 
@@ -33,9 +33,15 @@ class Ringer:
             changed = os.stat(self._bells).st_mtime_ns
             if changed != self._seen:
                 self._names = os.listdir(self._bells)
-                self._seen = changed if time.time_ns() - changed > SETTLED_NS else -1
+                self._seen = changed if _settled(changed) else -1
             if self._names:
                 _ring(self._bells, self._names)
+
+
+def _settled(changed: int) -> bool:
+    """Whether a later change would show another time: not within the same tick of the filesystem's clock."""
+    tick = SECOND_NS // 10 if changed % SECOND_NS else 2 * SECOND_NS  # some keep whole seconds only
+    return time.time_ns() - changed > tick
 
 
 def _ring(bells: Path, names: list[str]) -> None:

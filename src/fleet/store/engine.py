@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from fleet.store.pending import Pending
+if TYPE_CHECKING:
+    from fleet.store.pending import Pending
 
 T = TypeVar("T")
 Value: TypeAlias = "str | int | bytes | None"

@@ -1,4 +1,4 @@
-"""File locks: the queue of writers, and the leases of supervisors on one machine."""
+"""The file lock at which the writers of all processes queue."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 
 from fleet.errors import StoreBusy
-from fleet.model.ids import check_token
 
 
 class FileLock:
@@ -25,8 +24,6 @@ class FileLock:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._wait()
-        with contextlib.suppress(OSError):  # a note, for the error of one who waits in vain
-            os.pwrite(self._fd, f"{os.getpid():<10}\n".encode(), 0)
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         fcntl.flock(self._fd, fcntl.LOCK_UN)
@@ -35,15 +32,68 @@ class FileLock:
         os.close(self._fd)
 
     def _wait(self) -> None:
-        """Blocking is fair and polling is not, but blocking has no deadline: so a thread blocks, and we wait for it."""
+        """Blocking is fair and polling is not, but blocking has no deadline of its own."""
+        try:
+            with _Alarm(self._seconds):
+                return fcntl.flock(self._fd, fcntl.LOCK_EX)
+        except TimeoutError:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)  # it may have come in the same moment
+            raise self._busy() from None
+        except _NoAlarm:
+            pass
         turn = _Turn(os.dup(self._fd))
         if not turn.wait(self._seconds):
-            holder = os.pread(self._fd, 10, 0).decode("ascii", "replace").strip() or "unknown"
+            busy = self._busy()
             os.close(self._fd)  # the thread has its own: it lets go as soon as its turn comes
             self._fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-            raise StoreBusy(
-                f"process {holder} has held the store's write lock for {self._seconds:g} s; nothing was written"
-            )
+            raise busy
+        return None
+
+    def _busy(self) -> StoreBusy:
+        who = holder(self._fd)
+        return StoreBusy(f"{who} has held the store's write lock for {self._seconds:g} s; nothing was written")
+
+
+def holder(fd: int) -> str:
+    """Who holds the lock on a file, as far as the system tells."""
+    inode = str(os.fstat(fd).st_ino)
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/locks").read_text("ascii", "replace").splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode:
+                return f"process {words[4]}"
+    return "another process"
+
+
+class _NoAlarm(Exception):
+    """This thread cannot have an alarm, or somebody else uses it."""
+
+
+class _Alarm:
+    """A deadline for a call that has none: SIGALRM, in the main thread of a program that does not use it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        import signal
+        import threading
+
+        free = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        if threading.current_thread() is not threading.main_thread() or not free:
+            raise _NoAlarm
+        signal.signal(signal.SIGALRM, self._ring)
+        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        import signal
+
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    @staticmethod
+    def _ring(number: int, frame: object) -> None:  # noqa: ARG004  # the signature of a handler
+        raise TimeoutError
 
 
 class _Turn:
@@ -75,50 +125,3 @@ class _Turn:
             return
         finally:
             os.close(self._fd)
-
-
-class Leases:
-    """A supervisor's lease is a lock on its own file: it ends when the process does, and never by a slow clock."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._held: dict[str, int] = {}
-
-    def take(self, supervisor: str) -> None:
-        """Hold the lease until this process ends."""
-        if supervisor in self._held:
-            return
-        self.directory.mkdir(mode=0o700, exist_ok=True)
-        fd = os.open(self._path(supervisor), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(fd)
-            raise
-        self._held[supervisor] = fd
-
-    def is_held(self, supervisor: str) -> bool:
-        """Whether the process that took the lease still lives."""
-        if supervisor in self._held:
-            return True
-        try:
-            fd = os.open(self._path(supervisor), os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        except PermissionError:  # who may not look knows nothing: silence is not evidence
-            return True
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
-        return False
-
-    def close(self) -> None:
-        for fd in self._held.values():
-            os.close(fd)
-        self._held.clear()
-
-    def _path(self, supervisor: str) -> Path:
-        return self.directory / check_token(supervisor, "supervisor")

@@ -55,7 +55,10 @@ def entry(row: Row) -> ev.Entry:
         raw, known = body.encode(), bytes(digest)
         event = ev.decode(raw)
     except (msgspec.DecodeError, AttributeError, TypeError) as exc:  # broken JSON, or values of another type
-        raise LedgerBroken(f"event {seq} cannot be read: {exc}") from exc
+        raise LedgerBroken(
+            f"event {seq} cannot be read: {exc}",
+            hint="`fleet init --force` keeps the damaged database and rebuilds it from fleet.jsonl",
+        ) from exc
     return ev.Entry(seq=seq, hash=known, body=raw, event=event)
 
 

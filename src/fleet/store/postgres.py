@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 from fleet.errors import FleetError, ProgramMissing, StoreError, StoreFull, StoreReadOnly, StoreUnreachable
 from fleet.model.states import TaskState
 from fleet.store import migrate
+from fleet.store.clock import Clock, utc_ms
 from fleet.store.engine import Row, Value
 from fleet.store.pending import Pending
 from fleet.store.rows import ASKS, READY
-from fleet.store.sqlite import Clock, utc_ms
 
 if TYPE_CHECKING:
     from fleet.store.engine import Tx
@@ -140,9 +140,15 @@ class PostgresEngine:
         self._own = threading.local()
         self._opened: list[psycopg.Connection[Row]] = []
         self._notified = 0.0
-        with translated(url):
-            self._prepare(create)
-        self._writers = _Writers(self._commit_and_tell, self._flush) if grouped else None
+        self._writers: _Writers | None = None
+        try:
+            with translated(url):
+                self._prepare(create)
+        except BaseException:
+            self.close()
+            raise
+        if grouped:
+            self._writers = _Writers(self._commit_and_tell, self._flush)
 
     def write(self, body: Callable[[Tx], T]) -> Pending[T]:
         pending: Pending[T] = Pending()

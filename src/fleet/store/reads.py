@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from fleet.errors import NotFound
-from fleet.model.event import Entry
 from fleet.model.host import Host
 from fleet.model.ids import resolve
 from fleet.model.intent import Intent
@@ -18,13 +17,16 @@ from fleet.model.session import Progress, Session
 from fleet.model.states import TaskState
 from fleet.model.supervisor import Supervisor
 from fleet.model.task import Comment, Task
-from fleet.store import asks, ledger, rows
+from fleet.store import asks, rows
 from fleet.store.engine import Bell, Engine, Tx
+
+if TYPE_CHECKING:
+    from fleet.model.event import Entry
 
 BEGINNING = ""  # the position before the first event
 
 
-class Batch(NamedTuple):
+class Batch(msgspec.Struct, frozen=True):
     """A piece of the feed, and the position to ask for the next one with."""
 
     entries: list[Entry]
@@ -57,6 +59,12 @@ class Reads:
     def task(self, uid: str) -> Task:
         """A task by its whole id."""
         return self._engine.read(lambda tx: rows.task(tx, uid))
+
+    def tasks_by_uid(self, uids: Iterable[str]) -> dict[str, Task]:
+        """Those of the tasks that exist."""
+        names = list(uids)
+        found = self._engine.read(lambda tx: [rows.task_or_none(tx, uid) for uid in names])
+        return {task.uid: task for task in found if task is not None}
 
     def ready(self, *, limit: int = asks.LIMIT) -> list[Task]:
         """What could start now, the most urgent and oldest first."""
@@ -162,6 +170,8 @@ class Reads:
     def feed(self, after: str = BEGINNING, *, limit: int = 1000) -> Batch:
         """The events after a position. A reader that goes on from the position it is given misses none."""
 
+        from fleet.store import ledger  # not at the top: most commands read no event, and start faster without them
+
         def ask(tx: Tx) -> Batch:
             found, position = tx.feed(after, limit)
             return Batch([ledger.entry(row) for row in found], position)
@@ -174,8 +184,12 @@ class Reads:
 
     def last(self, limit: int, *, subject: str | None = None) -> list[Entry]:
         """The newest events, oldest of them first."""
+        from fleet.store import ledger
+
         return self._engine.read(lambda tx: ledger.last(tx, limit, subject))
 
     def chain(self, subject: str) -> list[Entry]:
         """All events of a subject, in order."""
+        from fleet.store import ledger
+
         return self._engine.read(lambda tx: ledger.of_subject(tx, subject))

@@ -7,7 +7,7 @@ how far readers of the feed had come: both are found again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,17 +16,22 @@ import msgspec
 
 from fleet.errors import FleetError, LedgerBroken
 from fleet.model import event as ev
-from fleet.model.fold import fold_session, fold_task, receipt_of
-from fleet.model.session import Session
-from fleet.model.states import TaskState
-from fleet.model.task import Task
-from fleet.store import fold_rows, ledger, migrate, rows
-from fleet.store.engine import Tx
+from fleet.model.host import Host
+from fleet.model.session import Progress
+from fleet.store import ledger, migrate
 from fleet.store.filelock import FileLock
+from fleet.store.leases import Leases
 from fleet.store.mirror import decode_line
-from fleet.store.sqlite import SqliteWriter, refuse_emptied
+from fleet.store.rebuild import Rebuilt
+from fleet.store.sqlite.faults import refuse_damaged_version
+from fleet.store.sqlite.tx import SqliteTx
+from fleet.store.sqlite.writer import SqliteWriter, run_migrations
 
 WAIT_SECONDS = 30
+_EVENTS = "SELECT seq, hash, body FROM events ORDER BY seq"
+_EVENTS_AS_BYTES = "SELECT seq, hash, CAST(body AS BLOB) FROM events ORDER BY seq"
+_ELSEWHERE = frozenset({"cursors", "counts", "sessions.progress", "hosts.doc", "supervisors.lease_until"})
+_BESIDE = (("SELECT progress FROM sessions", Progress), ("SELECT doc FROM hosts", Host))
 
 
 class Restored(NamedTuple):
@@ -43,6 +48,7 @@ def is_sound(path: Path) -> bool:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # to look changes nothing
         try:
+            connection.execute("BEGIN")  # one snapshot, whoever writes meanwhile
             return _is_sound(path, connection)
         finally:
             connection.close()
@@ -51,18 +57,41 @@ def is_sound(path: Path) -> bool:
 
 
 def _is_sound(path: Path, connection: apsw.Connection) -> bool:
-    if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+    if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
         return False
     version = connection.pragma("user_version")
     if version <= 0:
-        refuse_emptied(path, connection)
-        return version == 0 and not connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
-    if version > migrate.NEWEST:
-        return True  # not ours to judge
-    followed = _Followed()
-    if not all(followed.holds(ledger.entry(row)) for row in connection.execute(_EVENTS)):
-        return False
-    return version < migrate.NEWEST or followed.agrees(connection)
+        refuse_damaged_version(path, connection)
+        return not connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+    if version != migrate.NEWEST:
+        return True  # steps are missing and come first, or it is not ours to judge
+    return _agrees(connection)
+
+
+def _agrees(connection: apsw.Connection) -> bool:
+    """Whether the events, put into a new database, give what stands in this one."""
+    fresh = apsw.Connection(":memory:")
+    try:
+        run_migrations(fresh)
+        rebuilt, tx = Rebuilt(), SqliteTx(fresh, 0, Leases(Path()))
+        rebuilt.into(tx, ([ledger.entry(row)] for row in connection.execute(_EVENTS)))
+        same = all(fresh.execute(sql).fetchall() == connection.execute(sql).fetchall() for sql in _folded(fresh))
+    finally:
+        fresh.close()
+    counts = {(scope, key): n for scope, key, n in connection.execute("SELECT scope, key, n FROM counts WHERE n <> 0")}
+    for sql, kind in _BESIDE:
+        for row in connection.execute(sql):
+            msgspec.json.decode(row[0], type=kind)  # raises when it cannot be read
+    return same and counts == tx.counted and not rebuilt.dropped
+
+
+def _folded(connection: apsw.Connection) -> Iterator[str]:
+    """A query for each table, of all that its rows have from the ledger and from nowhere else."""
+    for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+        names = [row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+        columns = ", ".join(name for name in names if f"{table}.{name}" not in _ELSEWHERE)
+        if table not in _ELSEWHERE:
+            yield f"SELECT {columns} FROM {table} ORDER BY {columns}"
 
 
 def restore(path: Path, mirror: Path, *, stamp: str, bells: Path, leases: Path) -> Restored:
@@ -70,13 +99,13 @@ def restore(path: Path, mirror: Path, *, stamp: str, bells: Path, leases: Path) 
     fresh = path.with_name(f"{path.name}.restoring")
     for old in _family(fresh):
         old.unlink(missing_ok=True)
-    followed = _Followed()
+    rebuilt = Rebuilt()
     lock = FileLock(Path(f"{path}.lock"), WAIT_SECONDS)
     try:
         with lock:  # no other process writes meanwhile
             writer = SqliteWriter(fresh, bells=bells, leases=leases)
             try:
-                writer.write(lambda tx: followed.into(tx, _readable(path, mirror))).result()
+                writer.write(lambda tx: rebuilt.into(tx, _readable(path, mirror))).result()
             finally:
                 writer.close()
             aside = _keep_aside(path, stamp)
@@ -85,7 +114,7 @@ def restore(path: Path, mirror: Path, *, stamp: str, bells: Path, leases: Path) 
         lock.close()
         for left in _family(fresh):
             left.unlink(missing_ok=True)
-    return Restored(followed.events, followed.dropped, aside)
+    return Restored(rebuilt.events, rebuilt.dropped, aside)
 
 
 def _family(path: Path) -> list[Path]:
@@ -98,18 +127,24 @@ def _keep_aside(path: Path, stamp: str) -> list[Path]:
     while kept.exists():
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
-    try:
-        os.link(path, kept)
-    except OSError:  # a filesystem without second names
-        import shutil
-
-        shutil.copyfile(path, kept)
-    aside = [kept]
+    aside = []
+    if path.exists():
+        _second_name(path, kept)
+        aside.append(kept)
     for old, new in zip(_family(path)[1:3], _family(kept)[1:3], strict=True):
         if old.exists():  # it must not be taken for the new database's
             os.replace(old, new)
             aside.append(new)
     return aside
+
+
+def _second_name(path: Path, name: Path) -> None:
+    try:
+        os.link(path, name)
+    except OSError:  # a filesystem that has none
+        import shutil
+
+        shutil.copyfile(path, name)
 
 
 def _readable(path: Path, mirror: Path) -> Iterator[list[ev.Entry]]:
@@ -122,10 +157,6 @@ def _readable(path: Path, mirror: Path) -> Iterator[list[ev.Entry]]:
                 known.append(entry)
     for seq in sorted(found):
         yield found[seq]
-
-
-_EVENTS = "SELECT seq, hash, body FROM events ORDER BY seq"
-_EVENTS_AS_BYTES = "SELECT seq, hash, CAST(body AS BLOB) FROM events ORDER BY seq"
 
 
 def _from_database(path: Path) -> Iterator[ev.Entry]:
@@ -163,87 +194,3 @@ def _from_mirror(mirror: Path) -> Iterator[ev.Entry]:
                 yield decode_line(line, str(mirror))
             except LedgerBroken:
                 continue  # torn, or garbage
-
-
-class _Followed:
-    """The events that hold together, and what they fold to."""
-
-    def __init__(self) -> None:
-        self.events = 0
-        self.dropped = 0
-        self._chains = ledger.Chains()
-        self._broken: set[str] = set()
-        self._tasks: dict[str, Task] = {}
-        self._sessions: dict[str, tuple[int, Session]] = {}
-
-    def holds(self, entry: ev.Entry) -> bool:
-        """Whether the entry follows those before it; if so, it is one of them."""
-        event = entry.event
-        if event.subject in self._broken:
-            return False
-        try:
-            self._chains.follow([entry])
-        except LedgerBroken:
-            if self._chains.heads.get(event.subject) == entry.hash:
-                self._broken.add(event.subject)  # it is in its place, but names an end that is not there
-            return False
-        if "/" not in event.subject:
-            self._tasks[event.subject] = fold_task(self._tasks.get(event.subject), event)
-            self._follow_session(entry.seq, event)
-        return True
-
-    def agrees(self, connection: apsw.Connection) -> bool:
-        """Whether the rows of a database are what its events say."""
-        tasks = {row[0]: rows.decode_task(row[1]) for row in connection.execute("SELECT uid, doc FROM tasks")}
-        decode = msgspec.json.Decoder(Session).decode
-        sessions = {row[0]: decode(row[1]) for row in connection.execute("SELECT id, doc FROM sessions")}
-        return tasks == self._tasks and sessions == {name: found for name, (_, found) in self._sessions.items()}
-
-    def into(self, tx: Tx, readable: Iterable[list[ev.Entry]]) -> None:
-        """Write the events, of each the version that holds, then the rows."""
-        for versions in readable:
-            entry = next(filter(self.holds, versions), None)
-            if entry is None:
-                self.dropped += 1
-                continue
-            self._write(tx, entry)
-            self.events += 1
-        self._write_rows(tx)
-
-    def _write(self, tx: Tx, entry: ev.Entry) -> None:
-        event = entry.event
-        tx.run(
-            "INSERT INTO events (seq, subject, kind, at, hash, body) VALUES (?, ?, ?, ?, ?, ?)",
-            entry.seq,
-            event.subject,
-            ev.kind_of(event),
-            event.at,
-            entry.hash,
-            entry.body.decode(),
-        )
-        if "/" in event.subject:
-            fold_rows.around(tx, entry.seq, event)
-            return
-        fold_rows.beside(tx, entry.seq, event)
-        receipt = receipt_of(event)
-        if receipt is not None:
-            rows.insert_receipt(tx, receipt, entry.seq)
-
-    def _follow_session(self, seq: int, event: ev.AnyEvent) -> None:
-        name = event.session.id if isinstance(event, ev.TaskClaimed) else getattr(event, "session", None)
-        if name is None:
-            return
-        first, known = self._sessions.get(name, (seq, None))
-        folded = fold_session(known, event)
-        if folded is not None:
-            self._sessions[name] = (first, folded)
-
-    def _write_rows(self, tx: Tx) -> None:
-        for task in self._tasks.values():
-            needed = [self._tasks.get(uid) for uid in task.needs]
-            waiting = sum(need is None or need.state is not TaskState.COMPLETED for need in needed)
-            rows.insert_task(tx, task, waiting)
-            links = [(task.uid, link.other, link.kind) for link in task.links]
-            tx.many("INSERT INTO links (task, other, kind) VALUES (?, ?, ?)", links)
-        for seq, session in self._sessions.values():
-            rows.insert_session(tx, session, seq)

@@ -69,6 +69,8 @@ def _step(tx: Tx, before: Task, *events: ev.Event, session: Session | None = Non
 
 def _consequences(tx: Tx, before: Task, after: Task, by: str) -> None:
     """Dependents begin to wait or stop waiting, are skipped or revived; the run ends or goes on."""
+    if before.state is after.state:
+        return
     changed = deque([(before, after)])
     touched_runs = set()
     while changed:

@@ -22,6 +22,7 @@ from fleet.model.run import NewRun
 from fleet.model.session import Claimed, Fence, Progress, Slot
 from fleet.model.states import Result, RunState, SessionState, Source, TaskState
 from fleet.model.task import NewTask, Task, TaskEdit
+from fleet.projections.verify import verify
 from fleet.store.store import Store
 from fleet.testing.audit import audit
 from fleet.testing.builders import (
@@ -588,6 +589,28 @@ class StoreContract:
         follower.join(30)
         assert not follower.is_alive()
         assert len(seen) == len(set(seen)) == 400
+        audit(reader)
+
+    def test_verifying_while_others_write_raises_no_false_alarm(self, stores: Stores) -> None:
+        """What is written between two looks of the verifier is not taken for damage."""
+        writer, reader = stores.open(), stores.open()
+        done = threading.Event()
+
+        def write() -> None:
+            writer.join("busy", machine="here", pid=1, seconds=600).result()
+            while not done.is_set():
+                self.add(writer, "one", "two")
+                for claimed in self.claim(writer, 2, "busy"):
+                    writer.finish(claimed.session.fence, EXITED, a_pass(), by="busy").result()
+
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(write)
+            try:
+                for _ in range(15):
+                    verify(reader)
+            finally:
+                done.set()
+            writing.result(30)
         audit(reader)
 
     def test_a_commit_rings(self, stores: Stores) -> None:

@@ -53,7 +53,7 @@ class Call:
         from fleet import wiring
 
         if self.given.on("readonly"):
-            raise Refused("a change is not allowed in read-only mode")
+            raise Conflict("a change is not allowed in read-only mode")
         made = wiring.open_control(self.context.home, self.context.settings, by=self.actor)
         return self._opened.enter_context(closing(made))
 

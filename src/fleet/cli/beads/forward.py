@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CREATES = ("create", "new")
 OWN = ("--coder", "--model", "--cwd")
-AS_IT_IS = ("-h", "--help", "--dry-run")  # with one of these nothing is created
+AS_IT_IS = ("-h", "--help", "--dry-run", "--dry-run=true")  # with one of these nothing is created
 READS_STDIN = ("-", "--stdin")
 
 
@@ -41,7 +41,7 @@ def run(before: list[str], verb: str | None, after: list[str], context: Context)
     as_json = ["--json"] if context.json else []
     if verb not in CREATES:
         return _bd(home).forward([*before, *([verb] if verb else []), *after, *(as_json if verb else [])])
-    words, wish = _strip(after)  # before bd is looked for: an unknown coder is no business of bd's
+    words, wish = strip_own(after)  # before bd is looked for: an unknown coder is no business of bd's
     words = [*before, verb, *words]
     context.out.flush()
     if any(flag in words for flag in AS_IT_IS):
@@ -54,7 +54,7 @@ def _bd(home: Home) -> Bd:
     return Bd(home, find_bd(env), env)
 
 
-def _strip(words: list[str]) -> tuple[list[str], Wish]:
+def strip_own(words: list[str]) -> tuple[list[str], Wish]:
     """The words that are bd's, and what was said to Fleet. `--` ends the flags, as in bd."""
     ends = words.index("--") if "--" in words else len(words)
     kept: list[str] = []

@@ -11,13 +11,13 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX events_of_subject ON events (subject, seq);
 CREATE INDEX events_feed ON events (xid, seq);
 
--- A transaction takes its number before it waits for a row, so a later event of a subject can have the lower number.
--- The feed is in the order of (xid, seq): an event is never placed before the one that it follows.
+-- A transaction takes its number before it waits for a row, so what happened later can have the lower number.
+-- The feed is in the order of (xid, seq): an event is never placed before one that its writer could see.
 CREATE FUNCTION place_event() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN
   NEW.xid := greatest(
     pg_current_xact_id(),
-    (SELECT xid FROM events WHERE subject = NEW.subject ORDER BY seq DESC LIMIT 1)
+    (SELECT xid FROM events ORDER BY xid DESC LIMIT 1)
   );
   RETURN NEW;
 END $$;

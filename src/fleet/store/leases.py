@@ -1,0 +1,56 @@
+"""The leases of supervisors on one machine, as file locks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from fleet.model.ids import check_token
+
+
+class Leases:
+    """A supervisor's lease is a lock on its own file: it ends when the process does, and never by a slow clock."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._held: dict[str, int] = {}
+
+    def take(self, supervisor: str) -> None:
+        """Hold the lease until this process ends."""
+        if supervisor in self._held:
+            return
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        fd = os.open(self._path(supervisor), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            raise
+        self._held[supervisor] = fd
+
+    def is_held(self, supervisor: str) -> bool:
+        """Whether the process that took the lease still lives."""
+        if supervisor in self._held:
+            return True
+        try:
+            fd = os.open(self._path(supervisor), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        except PermissionError:  # who may not look knows nothing: silence is not evidence
+            return True
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    def close(self) -> None:
+        for fd in self._held.values():
+            os.close(fd)
+        self._held.clear()
+
+    def _path(self, supervisor: str) -> Path:
+        return self.directory / check_token(supervisor, "supervisor")

@@ -1,0 +1,1 @@
+"""SQLite, through apsw: the embedded default. Durable (synchronous=FULL), one writer at a time, readers never wait."""

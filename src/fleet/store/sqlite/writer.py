@@ -1,0 +1,231 @@
+"""The writer of a SQLite database.
+
+Writers of all processes queue at a file lock before they begin: SQLite's own waiting is unfair and was measured to
+starve some of them for most of a second. In a long-lived process one thread writes for everybody and commits what has
+gathered together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import apsw
+
+from fleet.errors import StoreError
+from fleet.store import migrate
+from fleet.store.bell import Ringer, SocketBell
+from fleet.store.clock import Clock, utc_ms
+from fleet.store.filelock import FileLock
+from fleet.store.leases import Leases
+from fleet.store.pending import Pending, answer
+from fleet.store.sqlite.faults import refuse_damaged_version, refuse_network, translated
+from fleet.store.sqlite.group import Asked, Group
+from fleet.store.sqlite.reader import SqliteReader
+from fleet.store.sqlite.tx import SqliteTx
+
+if TYPE_CHECKING:
+    from fleet.store.engine import Tx
+
+T = TypeVar("T")
+CHECKPOINT_PAGES = 4000
+COUNT = "INSERT INTO counts (scope, key, n) VALUES (?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET n = n + excluded.n"
+OLDEST_SAFE = (3, 51, 3)  # before it, several writing processes could corrupt a WAL database
+
+
+class SqliteWriter:
+    """Questions and transactions. `grouped` starts the writer thread, for a process that lives long."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        bells: Path,
+        leases: Path,
+        clock: Clock = utc_ms,
+        grouped: bool = False,
+        after_commit: Callable[[], None] | None = None,
+        busy_seconds: float = 30,
+    ) -> None:
+        import threading
+
+        self.path = path
+        self._bells = bells
+        self._ringer = Ringer(bells)
+        self._name = str(path)
+        self._wal_pages = 0
+        self._clock = clock
+        self._after_commit = after_commit
+        self._leases = Leases(leases)
+        self._reader: SqliteReader | None = None
+        self._reading = threading.Lock()
+        self._writing = threading.Lock()
+        refuse_network(path)
+        with translated(path):
+            self._lock = FileLock(Path(f"{path}.lock"), busy_seconds)
+            try:
+                self._connection = self._open()
+            except BaseException:
+                self._lock.close()
+                raise
+        self._group = Group(self._commit) if grouped else None
+
+    def write(self, body: Callable[[Tx], T]) -> Pending[T]:
+        pending: Pending[T] = Pending()
+        if self._group is None:
+            self._commit([(body, pending)])
+        else:
+            self._group.put(body, pending)
+        return pending
+
+    def read(self, ask: Callable[[Tx], T]) -> T:
+        with self._reading:
+            if self._reader is None:
+                self._reader = SqliteReader(
+                    self.path, bells=self._bells, leases=self._leases.directory, clock=self._clock
+                )
+            return self._reader.read(ask)
+
+    def listen(self) -> SocketBell:
+        with translated(self.path):
+            return SocketBell(self._bells)
+
+    def close(self) -> None:
+        if self._group is not None:
+            self._group.close()
+        if self._reader is not None:
+            self._reader.close()
+        self._connection.close()
+        self._leases.close()
+        self._lock.close()
+
+    def _open(self) -> apsw.Connection:
+        if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")[:3]) < OLDEST_SAFE:
+            raise StoreError(f"apsw brings SQLite {apsw.sqlite_lib_version()}, which can corrupt a shared database")
+        is_new = not self.path.exists()
+        connection = apsw.Connection(str(self.path))
+        try:
+            connection.set_busy_timeout(30_000)
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else every new value plans the query anew
+            if is_new:
+                os.chmod(self.path, 0o600)
+            self._bring_up(connection, is_new=is_new)
+            connection.pragma("synchronous", "full")
+            connection.set_wal_hook(self._note_wal)
+            self._file = os.stat(self._name).st_ino
+        except BaseException:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is not ours to write stays as it is
+            connection.close()
+            raise
+        return connection
+
+    def _bring_up(self, connection: apsw.Connection, *, is_new: bool) -> None:
+        """Check the schema, and bring it up to date."""
+        if not migrate.check(connection.pragma("user_version"), str(self.path)):
+            return
+        if not is_new:
+            refuse_damaged_version(self.path, connection)
+        with self._lock:
+            connection.pragma("journal_mode", "wal")
+            run_migrations(connection)
+
+    def _commit(self, batch: list[Asked]) -> None:
+        """Run everything that has gathered and commit it together. What refuses one verb does not touch the others."""
+        try:
+            with translated(self.path), self._writing, self._lock:
+                self._refuse_replaced()
+                done, refused = self._transact(batch)
+        except Exception as exc:
+            answer([], [(pending, exc) for _, pending in batch])
+            return
+        if done:
+            self._ringer.ring()
+            if self._after_commit is not None:
+                self._after_commit()
+        answer(done, refused)
+        if self._wal_pages >= CHECKPOINT_PAGES:
+            self._checkpoint()
+
+    def _note_wal(self, connection: apsw.Connection, name: str, pages: int) -> int:  # noqa: ARG002  # SQLite's signature
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def _checkpoint(self) -> None:
+        """Move what was committed from the log into the database. Not under the lock: other writers go on meanwhile."""
+        self._wal_pages = 0
+        with contextlib.suppress(apsw.Error):  # nothing is lost by leaving it to the next one
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+    def _refuse_replaced(self) -> None:
+        """What is written to a database that was put aside would be lost."""
+        try:
+            same = os.stat(self._name).st_ino == self._file
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise StoreError(f"the database at {self.path} was replaced; nothing was written", hint="start it again")
+
+    def _transact(
+        self, batch: list[Asked]
+    ) -> tuple[list[tuple[Pending[Any], Any]], list[tuple[Pending[Any], Exception]]]:
+        """All in one transaction. Refusals are rare: only after one is the batch run again, with savepoints."""
+        try:
+            return self._run(batch, apart=False)
+        except Exception:
+            if len(batch) == 1:
+                raise
+        return self._run(batch, apart=True)
+
+    def _run(
+        self, batch: list[Asked], *, apart: bool
+    ) -> tuple[list[tuple[Pending[Any], Any]], list[tuple[Pending[Any], Exception]]]:
+        done: list[tuple[Pending[Any], Any]] = []
+        refused: list[tuple[Pending[Any], Exception]] = []
+        counted: dict[tuple[str, str], int] = {}
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            for body, pending in batch:
+                tx = SqliteTx(self._connection, self._clock(), self._leases)
+                try:
+                    done.append((pending, self._apart(body, tx) if apart else body(tx)))
+                    for key, by in tx.counted.items():
+                        counted[key] = counted.get(key, 0) + by
+                except Exception as exc:
+                    if not apart or not self._connection.in_transaction:  # SQLite gave up on all of it: no space
+                        raise
+                    refused.append((pending, exc))
+            if any(counted.values()):
+                self._connection.executemany(COUNT, [(*key, by) for key, by in counted.items() if by])
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        return done, refused
+
+    def _apart(self, body: Callable[[Tx], T], tx: SqliteTx) -> T:
+        """Run one of several; what it wrote before it was refused is taken back."""
+        self._connection.execute("SAVEPOINT one")
+        try:
+            with translated(self.path):
+                return body(tx)
+        except Exception:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO one")
+            raise
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("RELEASE one")
+
+
+def run_migrations(connection: apsw.Connection) -> None:
+    """Bring the schema up to date. Each step is whole or not at all; a second process finds nothing left to do."""
+    for step in migrate.migrations("sqlite"):
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.pragma("user_version") < step.number:
+            connection.execute(step.sql)
+            connection.pragma("user_version", step.number)
+        connection.execute("COMMIT")

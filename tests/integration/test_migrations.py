@@ -1,0 +1,192 @@
+"""Migrations: from every earlier schema to the newest, on both databases, by one process or by several at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import apsw
+import psycopg
+import pytest
+from psycopg import sql
+
+from fleet.errors import StoreCorrupt, StoreError, StoreTooNew
+from fleet.model.event import kind_of
+from fleet.store import migrate
+from fleet.store.leases import Leases
+from fleet.store.postgres import PostgresEngine, PostgresTx
+from fleet.store.sqlite.reader import SqliteReader
+from fleet.store.sqlite.tx import SqliteTx
+from fleet.store.sqlite.writer import SqliteWriter
+from fleet.store.store import Store
+from fleet.testing.audit import audit
+from fleet.testing.builders import a_task
+from tests.support.children import Child
+from tests.support.ledgers import KINDS, entries, populate
+from tests.support.stores import PostgresStores
+
+DIALECTS = ("sqlite", "postgres")
+EARLIER = range(migrate.NEWEST)
+
+
+def test_the_newest_is_the_last_file() -> None:
+    """The number in the code is that of the last file, and the numbers have no gap."""
+    for dialect in DIALECTS:
+        assert [step.number for step in migrate.migrations(dialect)] == list(range(1, migrate.NEWEST + 1))
+
+
+def test_both_databases_take_the_same_steps() -> None:
+    """Number and name of every step are the same on both databases, and no file is passed over for its name."""
+    first, second = ([(step.number, step.name) for step in migrate.migrations(dialect)] for dialect in DIALECTS)
+    assert first == second
+    for dialect in DIALECTS:
+        names = [file.name for file in files("fleet.store").joinpath("migrations", dialect).iterdir()]
+        assert len([name for name in names if name.endswith(".sql")]) == migrate.NEWEST
+
+
+def sqlite_at(path: Path, version: int) -> None:
+    """A database as an earlier Fleet left it: its schema, and in it what that schema can hold."""
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "wal")
+    for step in migrate.migrations("sqlite")[:version]:
+        connection.execute(step.sql)
+    connection.pragma("user_version", version)
+    if version:
+        tx = SqliteTx(connection, 1, Leases(path.parent))
+        tx.run("INSERT INTO cursors (name, position, updated_at) VALUES ('alerts', '7', 0)")
+    connection.close()
+
+
+def writer(home: Path) -> Store:
+    """The store of a home."""
+    return Store(SqliteWriter(home / "fleet.db", bells=home / "bells", leases=home / "leases"))
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_sqlite_comes_up_from_every_version(tmp_path: Path, version: int) -> None:
+    """Opened for writing, an earlier schema becomes the newest, keeps what it held, and does everything."""
+    sqlite_at(tmp_path / "fleet.db", version)
+    with contextlib.closing(writer(tmp_path)) as store:
+        assert store.cursor("alerts") == ("7" if version else "")
+        populate(store)
+        audit(store)
+        assert {kind_of(entry.event) for entry in entries(store)} == KINDS
+    with contextlib.closing(writer(tmp_path)) as store:
+        audit(store)
+    connection = apsw.Connection(str(tmp_path / "fleet.db"))
+    assert connection.pragma("user_version") == migrate.NEWEST
+    assert connection.pragma("journal_mode") == "wal"
+    connection.close()
+
+
+@pytest.mark.parametrize("version", range(1, migrate.NEWEST))
+def test_a_reader_leaves_an_earlier_schema_as_it_is(tmp_path: Path, version: int) -> None:
+    """Reading does not migrate: it says which command does."""
+    sqlite_at(tmp_path / "fleet.db", version)
+    before = (tmp_path / "fleet.db").read_bytes()
+    with pytest.raises(
+        StoreError, match=f"has schema {version}, which this Fleet must bring up to date first"
+    ) as caught:
+        SqliteReader(tmp_path / "fleet.db", bells=tmp_path / "bells", leases=tmp_path / "leases")
+    assert caught.value.hint == "run `fleet init`"
+    assert (tmp_path / "fleet.db").read_bytes() == before
+
+
+def test_a_step_that_fails_leaves_the_step_before_it(tmp_path: Path) -> None:
+    """A schema in which a step cannot be taken stays where it was, and the error says that it is damaged."""
+    sqlite_at(tmp_path / "fleet.db", 1)
+    connection = apsw.Connection(str(tmp_path / "fleet.db"))
+    connection.execute("CREATE TABLE links (in_the_way)")
+    connection.close()
+    with pytest.raises(StoreCorrupt, match="table links already exists"):
+        writer(tmp_path)
+    connection = apsw.Connection(str(tmp_path / "fleet.db"))
+    assert connection.pragma("user_version") == 1
+    assert connection.execute("SELECT name FROM sqlite_schema WHERE name = 'tasks'").fetchall() == []
+    connection.execute("DROP TABLE links")
+    connection.close()
+    with contextlib.closing(writer(tmp_path)) as store:
+        populate(store)
+        audit(store)
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_processes_that_open_a_home_at_once(tmp_path: Path, version: int) -> None:
+    """Six processes that open a new home, or one of an earlier version, at the same moment all succeed."""
+    if version:
+        sqlite_at(tmp_path / "fleet.db", version)
+    start, go = os.pipe()
+
+    def open_and_write(saying: int) -> None:
+        os.close(go)
+        os.write(saying, b"here\n")
+        os.read(start, 1)  # ends when the parent lets go
+        with contextlib.closing(writer(tmp_path)) as store:
+            store.submit([a_task("mine")], by=str(os.getpid())).result()
+
+    children = [Child(open_and_write) for _ in range(6)]
+    for each in children:
+        assert each.line() == "here"
+    os.close(go)
+    assert [each.wait() for each in children] == [0] * 6
+    os.close(start)
+    with contextlib.closing(writer(tmp_path)) as store:
+        assert len(store.tasks()) == 6
+        audit(store)
+    for each in children:
+        os.close(each.said)
+
+
+def postgres_at(stores: PostgresStores, version: int) -> None:
+    """A schema as an earlier Fleet left it, with what it can hold."""
+    with psycopg.connect(stores.url, autocommit=True, options=f"-c search_path={stores.schema}") as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(stores.schema)))
+        connection.execute("CREATE TABLE schema_version (version BIGINT NOT NULL)")
+        connection.execute("INSERT INTO schema_version VALUES (%s)", (version,))
+        for step in migrate.migrations("postgres")[:version]:
+            connection.execute(step.sql)
+        if version:
+            tx = PostgresTx(connection, 1, writing=True)
+            tx.run("INSERT INTO cursors (name, position, updated_at) VALUES ('alerts', '7', 0)")
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_postgresql_comes_up_from_every_version(postgres_stores: PostgresStores, version: int) -> None:
+    """Opened for writing, an earlier schema becomes the newest, keeps what it held, and does everything."""
+    postgres_at(postgres_stores, version)
+    with pytest.raises(StoreError, match=f"is at version {version}, older than this Fleet"):
+        PostgresEngine(postgres_stores.url, schema=postgres_stores.schema)
+    store = postgres_stores.open()
+    assert store.cursor("alerts") == ("7" if version else "")
+    populate(store)
+    audit(store)
+    assert {kind_of(entry.event) for entry in entries(store)} == KINDS
+
+
+def test_postgresql_of_a_newer_version_is_refused(postgres_stores: PostgresStores) -> None:
+    """A schema that a newer Fleet made is neither read nor written."""
+    postgres_stores.open().close()
+    with psycopg.connect(postgres_stores.url, options=f"-c search_path={postgres_stores.schema}") as connection:
+        connection.execute("UPDATE schema_version SET version = 999")
+    for create in (False, True):
+        with pytest.raises(StoreTooNew, match="has schema 999"):
+            PostgresEngine(postgres_stores.url, schema=postgres_stores.schema, create=create)
+
+
+def test_processes_that_open_a_postgresql_schema_at_once(postgres_stores: PostgresStores) -> None:
+    """Six processes that open a schema that nobody has made yet all succeed, and it is made once."""
+
+    def open_it(_: int) -> None:
+        engine = PostgresEngine(postgres_stores.url, schema=postgres_stores.schema, create=True)
+        Store(engine).submit([a_task("mine")], by=str(os.getpid())).result()
+        engine.close()
+
+    children = [Child(open_it) for _ in range(6)]
+    assert [each.wait() for each in children] == [0] * 6
+    store = postgres_stores.open()
+    assert len(store.tasks()) == 6
+    audit(store)
+    for each in children:
+        os.close(each.said)
