@@ -12,11 +12,13 @@ from fleet.errors import StoreCorrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TextIO
 
     from fleet.control.control import Control
     from fleet.store.engine import Engine
     from fleet.store.reads import Reads
     from fleet.store.store import Store
+    from fleet.supervisor.house import House
 
 
 def open_reads(home: Home, settings: Settings) -> Reads:
@@ -117,6 +119,32 @@ def init_beads(home: Home, settings: Settings, force: bool) -> str | None:
     from fleet.sources.beads import init_beads
 
     return init_beads(home, prefix=settings.queue.prefix, force=force, env=environ())
+
+
+def open_house(home: Home, settings: Settings, *, coder: str | None, model: str | None, echo: TextIO | None) -> House:
+    """What a supervisor needs, on this machine."""
+    import os
+
+    from fleet.config.secrets import lookup
+    from fleet.hosts.local import LocalTransport
+    from fleet.hosts.machine import local_host
+    from fleet.plugins import load as load_plugin
+    from fleet.supervisor.house import House
+    from fleet.supervisor.journal import Journal
+
+    return House(
+        name=f"sup-{os.urandom(4).hex()}",
+        store=open_store(home, settings, grouped=True),
+        home=home,
+        settings=settings,
+        transport=LocalTransport(),
+        machine=local_host(),
+        load_coder=lambda name: load_plugin("coders", name),
+        secrets=lambda name: lookup(home, name),
+        journal=Journal(home.logs, echo),
+        coder=coder,
+        model=model,
+    )
 
 
 def mirroring(home: Home, settings: Settings, reads: Reads) -> Callable[[], object]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fleet.config.home import Home
-from fleet.control import taskfile
+from fleet.store import taskfile
 from fleet.errors import UsageError
 from fleet.model.task import Task
 

@@ -57,6 +57,24 @@ class Supervisor(Section, frozen=True, kw_only=True):
         int,
         Meta(ge=1, le=100, description="End a session when its prompt fills this share of the context, in per cent."),
     ] = 90
+    max_attempts: Annotated[int, Meta(ge=1, le=100, description="How often a task is tried before it has failed.")] = 3
+    backoff_seconds: Annotated[int, Meta(ge=0, le=86400, description="How long to wait before the second attempt.")] = 5
+    max_backoff_seconds: Annotated[int, Meta(ge=0, le=86400, description="The longest wait between two attempts.")] = (
+        300
+    )
+    backoff_multiplier: Annotated[
+        int, Meta(ge=1, le=100, description="By how much each wait is longer than the one before.")
+    ] = 2
+    timeout_seconds: Annotated[
+        int, Meta(ge=0, le=2592000, description="How long a session may run; 0 means as long as it likes.")
+    ] = 0
+    idle_seconds: Annotated[
+        int,
+        Meta(ge=0, le=2592000, description="How long a session may be silent while no tool runs; 0 means for ever."),
+    ] = 1800
+    grace_seconds: Annotated[
+        int, Meta(ge=0, le=600, description="How long an agent has between one signal to end and the next.")
+    ] = 5
 
 
 class Queue(Section, frozen=True, kw_only=True):

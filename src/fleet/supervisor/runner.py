@@ -1,0 +1,431 @@
+"""One session, from its claim to its receipt.
+
+We may be killed on any line. Until `start` returned the session is either startable once or not at all; while it runs,
+what was read is committed with the cursor; its end is written in one transaction. Whoever comes next finds one of
+these and goes on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from fleet.coders.coder import Exit as CoderExit
+from fleet.coders.coder import SupportsResume, Work
+from fleet.coders.prompts import compose_prompt
+from fleet.errors import Conflict, Fenced, NotFound, NotStarted, TransportError, UsageError
+from fleet.hosts.facts import HostState, Observed
+from fleet.hosts.lines import Line
+from fleet.hosts.session import HostedSession
+from fleet.model import stream as st
+from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.receipt import Verdict
+from fleet.model.session import Ending, Progress, Session
+from fleet.model.states import Result, SessionState, Source
+from fleet.model.task import Task
+from fleet.policy import ending, limits
+from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.record import StreamRecord
+from fleet.supervisor.requests import Requests
+
+QUICK_SECONDS, CALM_SECONDS = 0.02, 0.25  # between two looks: soon after something was said, and after silence
+OBSERVE_SECONDS = 5.0
+ASK_AGAIN_SECONDS = 2.0  # a host that did not answer
+NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
+RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """That a session shall end, why, and what then becomes of its task."""
+
+    verb: str  # stop, interrupt, restart, shutdown, limit
+    reason: str
+    outcome: str = "interrupted"
+    by: str = ""
+    intent: str | None = None
+
+
+class SessionRunner:
+    """Drives one session. `wish` ends it; cancelling only stops looking: the agent runs on."""
+
+    def __init__(self, house: House, task: Task, session: Session) -> None:
+        self.house = house
+        self.task = task
+        self.session = session
+        self.coder = house.coder(session.coder)
+        self.hosted = HostedSession(house.transport, str(house.home.sessions), session.id, session.epoch)
+        self.progress = Progress()
+        self.state: Any = None
+        self.record = StreamRecord(house.home.task_dir(task.uid), session.id)
+        self.requests = Requests(house, task, session, self.hosted)
+        self._wish: Wish | None = None
+        self._wished = asyncio.Event()
+        self._observed_at = 0.0
+
+    def end(self, wish: Wish) -> None:
+        """Ask it to end; the first wish counts."""
+        if self._wish is None:
+            self._wish = wish
+            self._wished.set()
+
+    # the life of a session, in order
+
+    async def run(self) -> None:
+        """A session that was just claimed."""
+        try:
+            launched = await self._launch()
+        except (UsageError, NotFound) as exc:  # it can never be launched as it is
+            verdict = Verdict(result=Result.FAIL, source=Source.TASK, reason=f"it cannot be launched: {exc}")
+            await self._settle(ending.Finish(verdict), Ending(outcome="crashed"))
+            return
+        except NotStarted as exc:
+            await self._settle(_unlaunched(str(exc)), Ending(outcome="transient", state=SessionState.LOST))
+            return
+        if launched:
+            await self._follow()
+
+    async def attach(self) -> None:
+        """A session that another supervisor left: find out what became of it, then go on."""
+        self.progress = self.house.store.progress(self.session.id)
+        seen = await self._observe_until_known()
+        if seen.state in (HostState.ABSENT, HostState.PREPARED, HostState.STARTING) and await self.hosted.abandon():
+            seen = await self._observe_until_known()
+        if seen.state in (HostState.ABANDONED, HostState.ABSENT):
+            reason = "it had not started when its supervisor ended"
+            await self._settle(_unlaunched(reason), Ending(outcome="transient", state=SessionState.LOST))
+            return
+        if self.session.state is SessionState.STARTING and seen.pid is not None:
+            await self.house.store.started(self.session.fence, seen.pid, by=self.house.name)
+        self.house.log("session_attached", session=self.session.id, state=seen.state.value)
+        await self._follow()
+
+    async def _launch(self) -> bool:
+        """Prepare and start. True once the agent is known to have begun."""
+        launch = self.coder.launch(self._work())
+        env = launch.env | {
+            "FLEET_TASK_ID": self.task.uid,
+            "FLEET_TASK_DIR": str(self.house.home.task_dir(self.task.uid)),
+            "FLEET_ARTIFACT_DIR": str(self.house.home.task_dir(self.task.uid) / "artifacts"),
+        }
+        self.progress = replace(self.progress, coder_session=launch.coder_session)
+        self._keep_state(self.coder.begin(self._before()))
+        await self.hosted.prepare(msgspec.structs.replace(launch, env=env))
+        await self.house.store.record(self.session.fence, self.progress)
+        while True:
+            try:
+                started = await self.hosted.start(self.house.secrets_for(launch.secrets))
+                break
+            except NotStarted:
+                raise
+            except TransportError as exc:  # it may have started: starting again cannot run it twice
+                self.house.log("start_unknown", session=self.session.id, error=str(exc))
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
+        self.session = await self.house.store.started(self.session.fence, started.pid, by=self.house.name)
+        self.house.log("session_started", session=self.session.id, coder=self.session.coder, pid=started.pid)
+        return True
+
+    async def _follow(self) -> None:
+        """Read until the end, then settle. Limits and wishes may bring the end about."""
+        if self.state is None:
+            self.state = self._decoded_state()
+        self.record.rewind(self.progress.cursor)
+        pause = QUICK_SECONDS
+        while True:
+            exit_record = await self._safely(self.hosted.exit())
+            ended = exit_record is not None and exit_record.swept
+            moved = await self._read(ended=ended)
+            moved |= await self._deal_with_requests()
+            if ended and not moved:
+                break
+            if not ended and await self._is_gone():
+                break
+            if self._wish is None:
+                self._enforce_limits()
+            if self._wish is not None and self.progress.stopped_for is None and exit_record is None:
+                await self._stop(self._wish)
+            pause = QUICK_SECONDS if moved else min(CALM_SECONDS, pause * 1.5)
+            await self._wait(pause)
+        await self._conclude()
+
+    async def _read(self, *, ended: bool) -> bool:
+        """The next lines, parsed and committed with the cursor. True: there may be more."""
+        got = await self._safely(self.hosted.read(self.progress.cursor, ended=ended))
+        if got is None or got.cursor == self.progress.cursor:
+            return False
+        now = now_ms()
+        said: list[tuple[int, st.AnySaid]] = []
+        for line in got.lines:
+            said += [(line.offset, each) for each in self._parse(line)]
+        for _, each in said:
+            self.progress = counted(self.progress, each)
+        self.record.add(said, now)
+        self.progress = replace(self.progress, cursor=got.cursor, last_output_at=now)
+        self._keep_state(self.state)
+        await self.house.store.record(self.session.fence, self.progress)
+        return True
+
+    def _parse(self, line: Line) -> tuple[st.AnySaid, ...]:
+        self.state, said = self.coder.parse(self.state, line.data)
+        return said
+
+    async def _stop(self, wish: Wish) -> None:
+        """End the agent and all it started. What was intended is kept first, so that a crash does not forget it."""
+        self.progress = replace(self.progress, stopped_for=f"{wish.verb}:{wish.outcome}")
+        await self.house.store.record(self.session.fence, self.progress)
+        self.session = await self.house.store.stopping(self.session.fence, wish.reason, by=wish.by or self.house.name)
+        self.house.log("session_stopping", session=self.session.id, why=wish.verb, reason=wish.reason)
+        await self._safely(self.hosted.stop(grace_seconds=self.house.settings.supervisor.grace_seconds))
+
+    async def _conclude(self) -> None:
+        """The outcome, the decision, the transaction."""
+        seen = await self._observe_until_known()
+        stderr = (await self._safely(self.hosted.stderr_tail()) or b"").decode("utf-8", "replace")
+        self._keep_stderr(stderr)
+        verb, _, stopped_for = (self.progress.stopped_for or "").partition(":")
+        code = seen.exit.code if seen.exit else None
+        exit_facts = CoderExit(code=code, stopped_for=stopped_for or None)
+        lost = seen.state is HostState.GONE
+        if lost and not stopped_for:
+            outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its process is gone and left no record of its end")
+        else:
+            outcome = self.coder.outcome(self.state, exit_facts, stderr)
+        end = Ending(outcome=outcome.kind.value, state=SessionState.LOST if lost else SessionState.EXITED)
+        await self._settle(self._decision(verb, outcome), end)
+
+    def _decision(self, verb: str, outcome: Outcome) -> ending.Decision:
+        wish = self._wish or Wish(verb, "asked before a restart of the supervisor")
+        spent = ending.Spent(
+            charged=self.task.charged,
+            sessions=self.task.epoch,
+            usage=self.progress.usage,
+            duration_ms=now_ms() - (self.session.started_at or self.session.claimed_at),
+        )
+        if verb == "stop":
+            return ending.Finish(Verdict(result=Result.SKIP, reason=wish.reason, usage=spent.usage))
+        if verb in ("restart", "shutdown"):
+            return ending.Retry(reason=wish.reason, after_seconds=0, charged=False)
+        if self.progress.asked_kind and verb != "interrupt":
+            return ending.Ask(self.progress.asked_kind, self.progress.asked_text)
+        configured = self.house.settings.supervisor
+        allowance = ending.Allowance(
+            max_attempts=configured.max_attempts,
+            backoff_seconds=configured.backoff_seconds,
+            max_backoff_seconds=configured.max_backoff_seconds,
+            backoff_multiplier=configured.backoff_multiplier,
+        )
+        jitter = self.house.jitter()
+        return ending.decide(outcome, spent, allowance, closed=self.progress.closed, jitter=jitter)
+
+    async def _settle(self, decision: ending.Decision, end: Ending) -> None:
+        """The end of the session and what becomes of the task, in one transaction."""
+        store, fence, by = self.house.store, self.session.fence, self.house.name
+        match decision:
+            case ending.Finish(verdict=verdict):
+                task = await asyncio.shield(_awaited(store.finish(fence, end, verdict, by=by)))
+            case ending.Ask(kind=kind, text=text):
+                task = await asyncio.shield(_awaited(store.pause(fence, end, kind, text, by=by)))
+            case ending.Retry():
+                until = decision.pause_coder_until
+                if until is not None:
+                    until = until or now_ms() + ending.LIMIT_SECONDS * 1000
+                    self.house.pause(self.session.coder, until)
+                not_before = until or (
+                    now_ms() + int(decision.after_seconds * 1000) if decision.after_seconds else None
+                )
+                task = await asyncio.shield(
+                    _awaited(
+                        store.retry(
+                            fence,
+                            end,
+                            reason=decision.reason,
+                            charged=decision.charged,
+                            verdict=decision.verdict,
+                            not_before=not_before,
+                            by=by,
+                        )
+                    )
+                )
+        if self._wish and self._wish.intent:
+            await store.fulfil(self._wish.intent, "done", by=by, detail=f"the task is {task.state.value}")
+        self.house.log("session_ended", session=self.session.id, outcome=end.outcome, task=task.state.value)
+
+    # smaller steps
+
+    def _work(self) -> Work:
+        task, home = self.task, self.house.home
+        resume = self._resumable()
+        cwd = task.cwd or str(home.path)
+        prompt = compose_prompt(
+            task=task.uid,
+            title=task.title,
+            description=task.description,
+            cwd=cwd,
+            task_dir=str(home.task_dir(task.uid)),
+            artifact_dir=str(home.task_dir(task.uid) / "artifacts"),
+            attempt=task.epoch,
+            resumed=resume is not None,
+        )
+        plain = self.session.coder in ("command", "scripted")
+        return Work(
+            task=task.uid,
+            session=self.session.id,
+            prompt=task.description or task.title if plain else prompt,
+            cwd=cwd,
+            model=self.session.model,
+            as_root=is_root(),
+            new_uuid=str(uuid.uuid5(NAMESPACE, f"{home.path}:{self.session.id}:{task.created_at}")),
+            resume=resume,
+        )
+
+    def _last(self) -> Session | None:
+        """The session before this one, if it was by the same coder and on the same host."""
+        before = [found for found in self.house.store.sessions(task=self.task.uid) if found.id != self.session.id]
+        last = before[-1] if before else None
+        same = last is not None and (last.coder, last.host) == (self.session.coder, self.session.host)
+        return last if same else None
+
+    def _resumable(self) -> str | None:
+        """The conversation to go on with: only where the coder can, and where its last session did not spoil it."""
+        last = self._last()
+        if last is None or last.outcome not in RESUMED_AFTER or not isinstance(self.coder, SupportsResume):
+            return None
+        return self.house.store.progress(last.id).coder_session
+
+    def _before(self) -> Any:
+        """The last parser state of the conversation that goes on: vendors count on across sessions."""
+        last = self._last()
+        if last is None or self._resumable() is None:
+            return None
+        return self._decode(self.house.store.progress(last.id).parser)
+
+    def _decoded_state(self) -> Any:
+        found = self._decode(self.progress.parser)
+        return self.coder.begin() if found is None else found
+
+    def _decode(self, raw: msgspec.Raw) -> Any:
+        try:
+            return msgspec.json.decode(raw, type=self.coder.state_type) if bytes(raw) != b"null" else None
+        except msgspec.DecodeError:
+            return None
+
+    def _keep_state(self, state: Any) -> None:
+        self.state = state
+        self.progress = replace(self.progress, parser=msgspec.Raw(msgspec.json.encode(state)))
+
+    def _keep_stderr(self, text: str) -> None:
+        if text:
+            path = self.house.home.task_dir(self.task.uid) / "stderr.log"
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"--- {self.session.id}\n{text.rstrip()}\n")
+
+    async def _deal_with_requests(self) -> bool:
+        after = await self._safely(self.requests.run_once(self.progress))
+        if after is None or after == self.progress:
+            return False
+        self.progress = after
+        return True
+
+    def _enforce_limits(self) -> None:
+        configured = self.house.settings.supervisor
+        bounds = limits.Limits(
+            seconds=configured.timeout_seconds,
+            idle_seconds=configured.idle_seconds,
+            context_pct=configured.context_pressure_threshold_pct,
+        )
+        began = self.session.started_at or self.session.claimed_at
+        now = now_ms()
+        crossed = limits.exceeded(
+            bounds,
+            self.progress,
+            elapsed_ms=now - began,
+            idle_ms=now - max(self.progress.last_output_at or 0, began),
+            in_tool=self.progress.tools_running > 0,
+            window=self.coder.context_limit(self.session.model),
+        )
+        if crossed is not None:
+            self.end(Wish("limit", crossed.reason, outcome=crossed.outcome))
+
+    async def _is_gone(self) -> bool:
+        """Now and then: does the host still know of it? An error asserts nothing."""
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._observed_at < OBSERVE_SECONDS:
+            return False
+        self._observed_at = loop.time()
+        seen = await self._safely(self.hosted.observe())
+        return seen is not None and seen.state in (HostState.GONE, HostState.ABSENT)
+
+    async def _observe_until_known(self) -> Observed:
+        while True:
+            seen = await self._safely(self.hosted.observe())
+            if seen is not None:
+                return seen
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    async def _safely(self, asked: Any) -> Any:
+        """The answer, or None when the host gave none: silence is not evidence."""
+        try:
+            return await asked
+        except (TransportError, Conflict) as exc:
+            if isinstance(exc, Fenced):
+                raise
+            self.house.log("host_silent", session=self.session.id, error=str(exc))
+            return None
+
+    async def _wait(self, seconds: float) -> None:
+        if self._wish is not None:
+            await asyncio.sleep(seconds)
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wished.wait()
+        except TimeoutError:
+            return
+
+
+def counted(progress: Progress, said: st.AnySaid) -> Progress:
+    """The counters after one more thing said."""
+    usage = progress.usage
+    usage = replace(usage, events=usage.events + 1)
+    match said:
+        case st.Used():
+            usage = replace(
+                usage,
+                input_tokens=usage.input_tokens + said.input_tokens,
+                cached_tokens=usage.cached_tokens + said.cached_tokens,
+                output_tokens=usage.output_tokens + said.output_tokens,
+                cost_microusd=usage.cost_microusd + said.cost_microusd,
+            )
+        case st.ToolStarted():
+            usage = replace(usage, tool_calls=usage.tool_calls + 1)
+            progress = replace(progress, tools_running=progress.tools_running + 1)
+        case st.ToolEnded():
+            progress = replace(progress, tools_running=max(0, progress.tools_running - 1))
+        case st.Context():
+            peak = max(progress.peak_context_tokens, said.tokens)
+            progress = replace(progress, context_tokens=said.tokens, peak_context_tokens=peak)
+        case st.Started(coder_session=str(name)):
+            progress = replace(progress, coder_session=name)
+        case _:
+            pass
+    return replace(progress, usage=usage)
+
+
+def _unlaunched(reason: str) -> ending.Retry:
+    """A launch that never happened costs nothing."""
+    return ending.Retry(reason=reason, after_seconds=1, charged=False)
+
+
+async def _awaited(pending: Any) -> Task:
+    found: Task = await pending
+    return found
+
+
+def is_root() -> bool:
+    """Whether the agents run as root; some must be told."""
+    import os
+
+    return os.geteuid() == 0
