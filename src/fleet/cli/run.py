@@ -22,9 +22,7 @@ NOT_STARTED = 3
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet run`."""
-    parser.add_argument(
-        "verb", metavar="status|stop", nargs="?", help="ask about the supervisor of this home, or end it"
-    )
+    parser.add_argument("verb", metavar="status|stop", nargs="?", help="ask about the supervisor, or end it")
     parser.add_argument("--coder", metavar="C", help="for tasks that name none, instead of supervisor.coder")
     parser.add_argument("--model", metavar="M", help="for tasks that name none, instead of supervisor.model")
     parser.add_argument("--drain", action="store_true", help="end when nothing is left to do")

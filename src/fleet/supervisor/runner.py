@@ -360,7 +360,7 @@ class SessionRunner:
 
     async def _observe_until_known(self) -> Observed:
         while True:
-            seen = await self._safely(self.hosted.observe())
+            seen: Observed | None = await self._safely(self.hosted.observe())
             if seen is not None:
                 return seen
             await asyncio.sleep(ASK_AGAIN_SECONDS)

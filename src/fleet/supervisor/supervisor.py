@@ -12,7 +12,7 @@ from fleet.config.load import load
 from fleet.errors import ConfigError, Fenced, FleetError, LeaseLost
 from fleet.model.intent import Intent
 from fleet.model.session import Session
-from fleet.model.states import IN_PROGRESS
+from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import Task
 from fleet.store.engine import Bell
 from fleet.supervisor.claimer import Claimer
@@ -22,6 +22,7 @@ from fleet.supervisor.runner import SessionRunner, Wish
 LEASE_SECONDS = 30.0
 LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
 RESCUE_SECONDS = 10.0
+LOOKED_AT = 1000
 
 
 class Supervised(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,21 +96,9 @@ class Supervisor:
                     await self.house.wake.wait()
 
     def _more_to_come(self) -> bool:
-        """Whether something is ready, or will be by itself."""
-        counts = self.house.store.counts()
-        return (
-            bool(self.house.store.ready(limit=1))
-            or any(task.not_before is not None for task in self.house.store.tasks(frozenset(), limit=0))
-            or self._delayed(counts)
-        )
-
-    def _delayed(self, counts: dict[str, int]) -> bool:
-        if not counts.get("queued"):
-            return False
-        from fleet.model.states import TaskState
-
-        queued = self.house.store.tasks(frozenset({TaskState.QUEUED}), limit=1000)
-        return any(task.not_before is not None for task in queued)
+        """Whether something is ready, or will be by itself once its time has come."""
+        queued = self.house.store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT)
+        return any(task.not_before is not None for task in queued) or bool(self.house.store.ready(limit=1))
 
     async def _rescue(self) -> None:
         """Take over the sessions of supervisors that are gone, where their host is ours."""
