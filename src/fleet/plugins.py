@@ -33,6 +33,24 @@ def load(family: str, name: str) -> Any:
     return getattr(import_module(module), attribute)()
 
 
+def load_file(place: str) -> Any:
+    """What a class in a file of Python makes: `FILE:CLASS`."""
+    from importlib.util import module_from_spec, spec_from_file_location
+    from pathlib import Path
+
+    file, _, attribute = place.rpartition(":")
+    path = Path(file).expanduser()
+    spec = spec_from_file_location(f"fleet_plugin_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise NotFound(f"{path} is no file of Python")
+    module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        return getattr(module, attribute)()
+    except Exception as exc:
+        raise UsageError(f"{place} cannot be used: {type(exc).__name__}: {exc}") from exc
+
+
 def _registered(family: str, name: str) -> EntryPoint:
     from importlib.metadata import entry_points
 

@@ -176,6 +176,36 @@ class Host(Section, frozen=True, kw_only=True):
     ] = ""
 
 
+class Coder(Section, frozen=True, kw_only=True):
+    """How a coder is run, or a coder of your own; repeat the table for each."""
+
+    program: Annotated[str, Meta(description="The program to run in the place of the usual one.")] = ""
+    secrets: Annotated[
+        tuple[Annotated[str, Meta(pattern=rf"^[A-Z_][A-Z0-9_]*{END}", extra=A_VARIABLE)], ...],
+        Meta(description="NAMES of further variables that only this coder's process gets."),
+    ] = ()
+    argv: Annotated[
+        tuple[str, ...],
+        Meta(description="A coder from a template: its words, with {prompt}, {model} and {cwd} in them."),
+    ] = ()
+    output: Annotated[
+        Literal["text", "jsonl", "agy", "claude", "codex", "gemini", "opencode"],
+        Meta(description="What a coder from a template prints: words, or the stream of a coder that Fleet knows."),
+    ] = "text"
+    python: Annotated[
+        str, Meta(description="A coder from a file of Python: the file, a colon, and the name of its class.")
+    ] = ""
+    context_limit: Annotated[
+        int, Meta(ge=0, le=100_000_000, description="How many tokens its context holds; 0 where that is not known.")
+    ] = 0
+
+    def __post_init__(self) -> None:
+        if self.argv and self.python:
+            raise ClashError(("python",), "argv is given too; a coder is made of one of them")
+        if self.python and ":" not in self.python:
+            raise ClashError(("python",), "expected FILE:CLASS")
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that fleet.toml may say."""
 
@@ -185,6 +215,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timeouts: Timeouts = Timeouts()
     alerts: Alerts = Alerts()
     hosts: tuple[Host, ...] = ()
+    coders: dict[str, Coder] = {}
 
     def __post_init__(self) -> None:
         seen: dict[str, int] = {}

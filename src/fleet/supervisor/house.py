@@ -29,7 +29,7 @@ class House:
         settings: Settings,
         transport: Transport,
         machine: str,
-        load_coder: Callable[[str], Coder],
+        load_coder: Callable[[str, Settings], Coder],
         secrets: Callable[[str], str | None],
         journal: Journal,
         coder: str | None = None,
@@ -60,8 +60,13 @@ class House:
     def coder(self, name: str) -> Coder:
         """A coder, loaded once."""
         if name not in self._coders:
-            self._coders[name] = self._load_coder(name)
+            self._coders[name] = self._load_coder(name, self.settings)
         return self._coders[name]
+
+    def take(self, settings: Settings) -> None:
+        """New settings are in force from now on."""
+        self.settings = settings
+        self._coders.clear()
 
     def secrets_for(self, names: tuple[str, ...]) -> Mapping[str, str]:
         """The values of the secrets that a launch names, where there are any."""

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from fleet.coders.coder import Exit as CoderExit
 from fleet.coders.coder import SupportsResume, Work
 from fleet.coders.prompts import compose_prompt
+from fleet.config.settings import Coder as CoderOptions
 from fleet.errors import Conflict, Fenced, NotFound, NotStarted, TransportError, UsageError
 from fleet.hosts.facts import HostState, Observed
 from fleet.hosts.lines import Line
@@ -106,6 +107,7 @@ class SessionRunner:
     async def _launch(self) -> bool:
         """Prepare and start. True once the agent is known to have begun."""
         launch = self.coder.launch(self._work())
+        launch = msgspec.structs.replace(launch, secrets=tuple({*launch.secrets, *self._options.secrets}))
         env = launch.env | {
             "FLEET_TASK_ID": self.task.uid,
             "FLEET_TASK_DIR": str(self.house.home.task_dir(self.task.uid)),
@@ -276,10 +278,16 @@ class SessionRunner:
             prompt=task.description or task.title if plain else prompt,
             cwd=cwd,
             model=self.session.model,
+            program=self._options.program or None,
             as_root=is_root(),
             new_uuid=str(uuid.uuid5(NAMESPACE, f"{home.path}:{self.session.id}:{task.created_at}")),
             resume=resume,
         )
+
+    @property
+    def _options(self) -> CoderOptions:
+        """What the settings say of this coder."""
+        return self.house.settings.coders.get(self.session.coder) or CoderOptions()
 
     def _last(self) -> Session | None:
         """The session before this one, if it was by the same coder and on the same host."""
