@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet.config.edit import Change, set_value, set_values
-from fleet.config.fields import bare, Field, fields, notes
+from fleet.config.fields import Field, bare, fields, notes
 from fleet.config.home import Home
 from fleet.config.layout import Layout
 from fleet.config.load import load
@@ -49,7 +49,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     names = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)
     if bare(field.type) is int:
         (bounds,) = notes(field.type)
-        return st.integers(bounds.ge, bounds.le)
+        return st.integers(int(bounds.ge or 0), int(bounds.le or 0))
     if field.section == "timeouts":
         return st.one_of(st.integers(1, 86400), st.floats(0.001, 86400))
     return by_key.get(field.key, names if field.key != "queue.prefix" else names.map(lambda n: n.replace("_", "-")))
