@@ -38,15 +38,13 @@ def launcher(host: SessionHost, session: HostedSession) -> subprocess.Popen[byte
 
 def marked(session: HostedSession) -> list[int]:
     """The processes that carry its marker."""
-    return processes_with(f"FLEET_SESSION={session.session}\0".encode(), files=("environ",))
+    return processes_with(f"FLEET_SESSION_DIR={session.directory}\0".encode(), files=("environ",))
 
 
 def the_truth_is_told(host: SessionHost, session: HostedSession, ran: str) -> None:
     """What is observed agrees with whether the agent ran; what did not start can be started or given up."""
-    until(lambda: do(session.observe()).state is not HostState.STARTING)
-    if do(session.observe()).state is HostState.PREPARED and not do(session.abandon()):
-        until(lambda: do(session.observe()).state is not HostState.STARTING)  # a late runner was quicker
-    state = do(session.observe()).state
+    while (state := host.settled(session).state) is HostState.PREPARED:
+        do(session.abandon())  # it may lose: a late runner is quicker
     if state is HostState.RUNNING:
         assert host.said(ran) == "x\n"
         do(session.stop(grace_seconds=1))

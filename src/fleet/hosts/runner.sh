@@ -125,12 +125,15 @@ read_exit() { # a record without its last line is no record
     [ -n "$whole" ]
 }
 
-read_pids() { # who claimed the session, and which process the agent is
+read_pids() { # who claimed the session, and which process the agent is; '' means that the file was not there
     claimant='' runner_pid='' runner_start='' runner_boot='' kind='' pid='' start='' pid_boot='' reason=''
-    if [ -f claim ]; then read -r claimant runner_pid runner_start runner_boot _ <./claim; fi
-    if [ "$claimant" != runner ]; then runner_pid=''; fi
+    if [ -f claim ]; then
+        read -r claimant runner_pid runner_start runner_boot _ <./claim
+        if [ "$claimant" != runner ]; then claimant=${claimant:-torn} runner_pid=''; fi
+    fi
     [ -f pid ] || return 0
     read -r kind reason <./pid
+    kind=${kind:-torn}
     if [ "$kind" = agent ]; then
         read -r kind pid start pid_boot _ <./pid
         reason=''
@@ -149,22 +152,21 @@ void() { # REASON: the agent shall not begin; lost to an agent that has
     rm -f "void.$$"
 }
 
-judge() {
+judge() { # from what was read, never from a second look: a session moves on between the two
     state=absent
     read_pids
     if read_exit; then state=exited && return; fi
-    if [ ! -f claim ]; then
+    if [ -z "$claimant" ]; then
         if [ -f launch ]; then state=prepared; fi
         return
     fi
-    state=abandoned
-    if [ "$claimant" = abandoned ]; then reason='given up before it was started' && return; fi
-    if [ ! -f pid ]; then
+    if [ "$claimant" = abandoned ]; then state=abandoned reason='given up before it was started' && return; fi
+    if [ -z "$kind" ]; then
         if runner_lives; then state=starting && return; fi
         void 'the runner died before the agent began' # it may have left the agent's shell behind: one of the two has it
         read_pids
     fi
-    if [ "$kind" != agent ]; then return; fi
+    if [ "$kind" = void ]; then state=abandoned && return; fi
     state=running
     if agent_lives || runner_lives; then return; fi # a runner that lives is about to record the exit
     state=gone
