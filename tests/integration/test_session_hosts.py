@@ -22,7 +22,6 @@ PROGRAMS = [
     "date",
     "df",
     "env",
-    "grep",
     "ln",
     "ls",
     "mkdir",

@@ -137,11 +137,28 @@ def test_start_and_abandon_have_one_winner(host: SessionHost) -> None:
         if abandoned:
             assert isinstance(started, NotStarted)
             assert state is HostState.ABANDONED
-            assert processes_with(f"FLEET_SESSION={session.session}".encode(), files=("environ",)) == []
+            assert processes_with(f"FLEET_SESSION_DIR={session.directory}".encode(), files=("environ",)) == []
         else:
             assert isinstance(started, Started), started
             assert state is HostState.RUNNING
         do(session.stop(grace_seconds=1))
+
+
+def test_observers_of_a_start(host: SessionHost) -> None:
+    """Whoever looks while a session starts sees it prepared, starting or running, and never an end."""
+
+    async def scene(session: HostedSession) -> set[HostState]:
+        async def look(begin: float) -> HostState:
+            await asyncio.sleep(begin)  # not to wait for anything: to look at every point of the way
+            return (await session.observe()).state
+
+        looks = asyncio.gather(*(look(step * 0.005) for step in range(15)))
+        await session.start()
+        return set(await looks)
+
+    session = host.prepared("exec sleep 1000")
+    assert do(scene(session)) <= {HostState.PREPARED, HostState.STARTING, HostState.RUNNING}
+    do(session.stop(grace_seconds=1))
 
 
 def test_what_is_abandoned_never_starts(host: SessionHost) -> None:

@@ -73,14 +73,16 @@ def test_nothing_is_left(host: SessionHost) -> None:
 
 
 def test_a_neighbour_is_not_touched(host: SessionHost) -> None:
-    """Stopping a session leaves alone another whose name begins with its own."""
-    one, other = host.session(name="t.1"), host.session(name="t.10")
-    for session in (one, other):
+    """Stopping a session leaves alone one whose name begins with its own, and one of its name in another home."""
+    elsewhere = SessionHost(host.root / "it's $another (home)", host.shell)
+    one, other, namesake = host.session(name="t.1"), host.session(name="t.10"), elsewhere.session(name="t.1")
+    for session in (one, other, namesake):
         do(session.prepare(Launch(argv=("sleep", "1000"), cwd="/"), Rules(use_cgroup=False)))
         do(session.start())
     do(one.stop(grace_seconds=1))
-    assert do(other.observe()).state is HostState.RUNNING
-    do(other.stop(grace_seconds=1))
+    for session in (other, namesake):
+        assert do(session.observe()).state is HostState.RUNNING
+        assert len(do(session.stop(grace_seconds=1)).killed) == 1
 
 
 def test_names_that_deceive(one_host: SessionHost) -> None:

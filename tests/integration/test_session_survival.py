@@ -14,7 +14,7 @@ import pytest
 
 from fleet.errors import NotStarted
 from fleet.hosts.facts import HostState
-from fleet.hosts.launch_file import render_secrets
+from fleet.hosts.launch_file import Rules, render_secrets
 from fleet.hosts.session import HostedSession
 from tests.support import session_parent
 from tests.support.session_fixtures import under_each_shell, under_sh  # noqa: F401  # fixtures
@@ -38,15 +38,13 @@ def launcher(host: SessionHost, session: HostedSession) -> subprocess.Popen[byte
 
 def marked(session: HostedSession) -> list[int]:
     """The processes that carry its marker."""
-    return processes_with(f"FLEET_SESSION={session.session}\0".encode(), files=("environ",))
+    return processes_with(f"FLEET_SESSION_DIR={session.directory}\0".encode(), files=("environ",))
 
 
 def the_truth_is_told(host: SessionHost, session: HostedSession, ran: str) -> None:
     """What is observed agrees with whether the agent ran; what did not start can be started or given up."""
-    until(lambda: do(session.observe()).state is not HostState.STARTING)
-    if do(session.observe()).state is HostState.PREPARED and not do(session.abandon()):
-        until(lambda: do(session.observe()).state is not HostState.STARTING)  # a late runner was quicker
-    state = do(session.observe()).state
+    while (state := host.settled(session).state) is HostState.PREPARED:
+        do(session.abandon())  # it may lose: a late runner is quicker
     if state is HostState.RUNNING:
         assert host.said(ran) == "x\n"
         do(session.stop(grace_seconds=1))
@@ -129,6 +127,30 @@ def test_signals_do_not_end_the_runner(host: SessionHost) -> None:
     record = host.ended(session).exit
     assert record is not None
     assert record.code == 9
+
+
+def test_a_sweep_that_was_cut_short(one_host: SessionHost) -> None:
+    """A runner killed in the middle of its sweep: the sweep by request ends the rest and completes the record."""
+    session = one_host.started("(trap '' TERM; echo $$ >child; exec sleep 1000) & until [ -s child ]; do :; done")
+    until(lambda: do(session.exit()))
+    kill(one_host.runner(session))
+    until(lambda: not lives(one_host.runner(session)))
+    swept = do(session.sweep(grace_seconds=0.1))
+    assert [one.signal for one in swept.killed] == ["KILL"]
+    record = do(session.exit())
+    assert record is not None
+    assert record.swept
+
+
+def test_the_cap_holds_without_a_runner(one_host: SessionHost) -> None:
+    """What watches the output goes on when the runner was killed."""
+    rules = Rules(most_output_bytes=1000, look_seconds=1, grace_ms=100, use_cgroup=False)
+    session = one_host.started("until [ -e go ]; do sleep 0.02; done; while :; do seq 100; sleep 0.02; done", rules)
+    pid = do(session.start()).pid
+    kill(one_host.runner(session))
+    (one_host.root / "go").touch()
+    until(lambda: not lives(pid))
+    assert one_host.file(session, "cause").read_text() == "cap\n"
 
 
 @pytest.mark.parametrize("what", ["start", "boot"])

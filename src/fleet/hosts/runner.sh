@@ -17,6 +17,8 @@
 
 set -u
 unset CDPATH
+newline='
+'
 self=$0 verb=${1-} dir=${2-} epoch=${3-}
 proto=1 session='' shell=sh cap=0 tick=5 keep=0 grace_ms=2000 use_cgroup=1 cwd=/ stdin=/dev/null secrets=''
 
@@ -123,12 +125,15 @@ read_exit() { # a record without its last line is no record
     [ -n "$whole" ]
 }
 
-read_pids() { # who claimed the session, and which process the agent is
+read_pids() { # who claimed the session, and which process the agent is; '' means that the file was not there
     claimant='' runner_pid='' runner_start='' runner_boot='' kind='' pid='' start='' pid_boot='' reason=''
-    if [ -f claim ]; then read -r claimant runner_pid runner_start runner_boot _ <./claim; fi
-    if [ "$claimant" != runner ]; then runner_pid=''; fi
+    if [ -f claim ]; then
+        read -r claimant runner_pid runner_start runner_boot _ <./claim
+        if [ "$claimant" != runner ]; then claimant=${claimant:-torn} runner_pid=''; fi
+    fi
     [ -f pid ] || return 0
     read -r kind reason <./pid
+    kind=${kind:-torn}
     if [ "$kind" = agent ]; then
         read -r kind pid start pid_boot _ <./pid
         reason=''
@@ -147,22 +152,21 @@ void() { # REASON: the agent shall not begin; lost to an agent that has
     rm -f "void.$$"
 }
 
-judge() {
+judge() { # from what was read, never from a second look: a session moves on between the two
     state=absent
     read_pids
     if read_exit; then state=exited && return; fi
-    if [ ! -f claim ]; then
+    if [ -z "$claimant" ]; then
         if [ -f launch ]; then state=prepared; fi
         return
     fi
-    state=abandoned
-    if [ "$claimant" = abandoned ]; then reason='given up before it was started' && return; fi
-    if [ ! -f pid ]; then
+    if [ "$claimant" = abandoned ]; then state=abandoned reason='given up before it was started' && return; fi
+    if [ -z "$kind" ]; then
         if runner_lives; then state=starting && return; fi
         void 'the runner died before the agent began' # it may have left the agent's shell behind: one of the two has it
         read_pids
     fi
-    if [ "$kind" != agent ]; then return; fi
+    if [ "$kind" = void ]; then state=abandoned && return; fi
     state=running
     if agent_lives || runner_lives; then return; fi # a runner that lives is about to record the exit
     state=gone
@@ -210,16 +214,23 @@ facts() { # [WORD=VALUE]...: one line; the reason comes last and may have blanks
 
 # --- ending processes -------------------------------------------------------------------------------------------------
 
-marked() { # every process that carries the session's marker
+marked() { # every process that carries the session's marker; another home may have a session of the same name
+    [ -n "$session" ] || return 0
     if [ -z "$linux" ]; then
-        # shellcheck disable=SC2009 # pgrep does not look at the environment
-        ps -axEww -o pid=,command= | grep -F " FLEET_SESSION=$session " | while read -r each _; do echo "$each"; done
+        ps -axEww -o pid=,command= | LC_ALL=C awk -v one=" FLEET_SESSION=$session " -v two=" FLEET_SESSION_DIR=$dir " '
+            index($0 " ", one) && index($0 " ", two) { print $1 }'
         return
     fi
     tail -n +1 /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n' | LC_ALL=C awk -v mark="FLEET_SESSION=$session" '
         /^==> \/proc\/[0-9]+\/environ <==$/ { split($2, part, "/") }
-        index($0, mark) == 1 { print part[3] }' | while read -r each; do
-        if tr '\0' '\n' <"/proc/$each/environ" 2>/dev/null | grep -qxF "FLEET_SESSION=$session"; then echo "$each"; fi
+        $0 == mark { print part[3] }' | while read -r each; do
+        has="$newline$(tr '\0' '\n' 2>/dev/null <"/proc/$each/environ")$newline"
+        case $has in *"${newline}FLEET_SESSION=$session$newline"*) ;; *) continue ;; esac
+        case $has in
+            *"${newline}FLEET_SESSION_DIR=$dir$newline"*) echo "$each" ;;
+            *"${newline}FLEET_SESSION_DIR="*) ;;
+            *) echo "$each" ;;
+        esac
     done
 }
 
@@ -268,8 +279,7 @@ signal_members() { # SIGNAL: to each that has not had it; true while any is left
     while read -r one name; do
         case $had in *" $one "*) continue ;; esac
         if kill -s "$1" "$one" 2>/dev/null; then
-            ended_list="$ended_list$one/$1/$name
-"
+            ended_list="$ended_list$one/$1/$name$newline"
         fi
         if [ "$1" != KILL ]; then had="$had$one "; fi
     done <<LIST
@@ -336,7 +346,8 @@ start() {
                 apart env -i ${PATH+"PATH=$PATH"} ${HOME+"HOME=$HOME"} ${USER+"USER=$USER"} ${SHELL+"SHELL=$SHELL"} \
                     ${LOGNAME+"LOGNAME=$LOGNAME"} ${LANG+"LANG=$LANG"} ${LC_ALL+"LC_ALL=$LC_ALL"} ${TZ+"TZ=$TZ"} \
                     ${LC_CTYPE+"LC_CTYPE=$LC_CTYPE"} ${TMPDIR+"TMPDIR=$TMPDIR"} \
-                    ${FLEET_SESSION+"FLEET_SESSION=$FLEET_SESSION"} $shell "$self" run "$dir" "$epoch"
+                    ${FLEET_SESSION+"FLEET_SESSION=$FLEET_SESSION"} \
+                    ${FLEET_SESSION_DIR+"FLEET_SESSION_DIR=$FLEET_SESSION_DIR"} $shell "$self" run "$dir" "$epoch"
             ) <&3 3<&- 2>&1 &
         )
         exec 3<&-
@@ -468,14 +479,11 @@ make_cgroup() { # where the host lets us: nothing leaves it by clearing its envi
 agent() { # MASK: becomes the agent
     given=$(cat)
     case $given in
-        '#end' | *'
-#end') ;;
+        '#end' | *"$newline#end") ;;
         *) give_up 'what the agent is given on stdin was cut off' ;;
     esac
     for each in $secrets; do
-        case "
-$given" in *"
-$each="*) ;; *) give_up "the secret $each was not given" ;; esac
+        case $newline$given in *"$newline$each="*) ;; *) give_up "the secret $each was not given" ;; esac
     done
     if [ -n "$cgroup" ] && ! echo 0 2>/dev/null >"$cgroup/cgroup.procs"; then
         rmdir "$cgroup"
@@ -540,6 +548,10 @@ sweep() { # GRACE_MS
     case $state in starting | running) refuse "the agent still runs" ;; esac
     end_all "$1" TERM
     if [ -n "$ended_list" ]; then killed=${killed:+$killed,}$ended_list; fi
+    if [ "$state" = exited ] && [ -z "$swept" ] && ! runner_lives; then # it was killed in the middle of its own sweep
+        swept='done'
+        write_exit exit.swept "code=$code" "ended=$ended" "cause=$cause" "swept=$swept" "killed=$killed"
+    fi
     facts "left=$left"
 }
 
@@ -579,8 +591,8 @@ may_forget() { # STDOUT STDERR
 
 case $epoch in '' | *[!0-9]*) fail "usage: runner.sh VERB DIRECTORY EPOCH [ARGUMENT]..." ;; esac
 case $self in /*) ;; *) self=$PWD/$self ;; esac
-cd -- "$dir" || fail "cannot enter $dir"
-dir=$PWD
+cd -P -- "$dir" || fail "cannot enter $dir"
+dir=$PWD # without links: it is part of the marker
 load
 # A number is all that a further argument can be; the mask of `agent` is one too.
 case ${4-0}${5-0} in *[!0-9]*) fail "not a number: ${4-} ${5-}" ;; esac
