@@ -107,7 +107,8 @@ class SessionRunner:
     async def _launch(self) -> bool:
         """Prepare and start. True once the agent is known to have begun."""
         launch = self.coder.launch(self._work())
-        launch = msgspec.structs.replace(launch, secrets=tuple({*launch.secrets, *self._options.secrets}))
+        secrets = self.house.secrets_for((*launch.secrets, *self._options.secrets))
+        launch = msgspec.structs.replace(launch, secrets=tuple(secrets))  # the host refuses one that it is not given
         env = launch.env | {
             "FLEET_TASK_ID": self.task.uid,
             "FLEET_TASK_DIR": str(self.house.home.task_dir(self.task.uid)),
@@ -119,7 +120,7 @@ class SessionRunner:
         await self.house.store.record(self.session.fence, self.progress)
         while True:
             try:
-                started = await self.hosted.start(self.house.secrets_for(launch.secrets))
+                started = await self.hosted.start(secrets)
                 break
             except NotStarted:
                 raise
