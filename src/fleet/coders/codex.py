@@ -35,6 +35,8 @@ FLAGS = (
     "check_for_update_on_startup=false",
     "-c",
     "analytics.enabled=false",
+    "-c",
+    "allow_login_shell=false",  # a login shell sets PATH anew, and the `fleet` of the session is on it no more
 )
 SECRETS = ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL")
 TOOLS = frozenset({"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"})
