@@ -10,6 +10,7 @@ from fleet.model.states import Result, Source
 
 K = OutcomeKind
 LIMIT_SECONDS = 300  # how long a coder is paused whose limit does not say when it resets
+MOST_STARTS = 5  # refused by the host, one after the other
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +42,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """The task goes back to the queue."""
 
     reason: str
-    after_seconds: float
+    after_seconds: float = 0
     charged: bool
     verdict: Verdict | None = None
     pause_coder_until: int | None = None  # UTC milliseconds; 0: for LIMIT_SECONDS
@@ -60,7 +61,7 @@ Decision = Finish | Retry | Ask
 SOURCES = {K.TRANSIENT: Source.TRANSPORT, K.STALLED: Source.TRANSPORT}
 RESULTS = {K.STALLED: Result.TIMEOUT, K.BUDGET: Result.TIMEOUT}
 ASKED_OF_A_PERSON = {K.AUTH: "needs_human", K.DENIED: "permission"}
-TRIED_AGAIN = frozenset({K.TRANSIENT, K.CRASHED, K.STALLED})
+TRIED_AGAIN = frozenset({K.TRANSIENT, K.CRASHED, K.STALLED, K.INTERRUPTED})  # interrupted: by somebody else
 
 
 def decide(outcome: Outcome, spent: Spent, allowance: Allowance, *, closed: str | None, jitter: float) -> Decision:
@@ -68,8 +69,6 @@ def decide(outcome: Outcome, spent: Spent, allowance: Allowance, *, closed: str 
     kind = outcome.kind
     if kind is K.OK:
         return Finish(_verdict(Result.PASS, closed or outcome.reason, spent))
-    if kind is K.INTERRUPTED:
-        return Ask("interrupted", outcome.reason)
     if kind in ASKED_OF_A_PERSON:
         return Ask(ASKED_OF_A_PERSON[kind], f"{outcome.reason}; {outcome.remedy}")
     if kind is K.PLAN_LIMIT:
@@ -83,6 +82,13 @@ def decide(outcome: Outcome, spent: Spent, allowance: Allowance, *, closed: str 
         reason = f"attempt {spent.charged + 1} of {allowance.max_attempts}: {outcome.reason}"
         return Retry(reason=reason, after_seconds=wait, charged=True, verdict=failed)
     return Finish(failed)
+
+
+def after_no_start(reason: str, times: int) -> Decision:
+    """The host did not begin the session, `times` in a row. It costs no attempt, but does not go on for ever."""
+    if times >= MOST_STARTS:
+        return Ask("needs_human", f"{reason}; tried {times} times")
+    return Retry(reason=reason, after_seconds=2 ** (times - 1), charged=False)
 
 
 def backoff(charged: int, allowance: Allowance, jitter: float) -> float:

@@ -34,6 +34,8 @@ class House:
         journal: Journal,
         coder: str | None = None,
         model: str | None = None,
+        lease_seconds: float = 30.0,
+        at: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.name = name
         self.store = store
@@ -42,12 +44,24 @@ class House:
         self.transport = transport
         self.machine = machine
         self.journal = journal
+        self.lease_seconds = lease_seconds
+        self.at = at  # told of each step of a session; tests end the process there
         self.wake = asyncio.Event()
         self._load_coder = load_coder
         self._secrets = secrets
         self._coders: dict[str, Coder] = {}
         self._coder, self._model = coder, model
         self.paused_coders: dict[str, int] = {}  # until when, UTC milliseconds
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other supervisor can share this queue: SQLite has one at a time."""
+        return not self.settings.store.url
+
+    @property
+    def place(self) -> str:
+        """Where our sessions are: this machine, and the directory that they are kept in."""
+        return f"{self.machine}:{self.home.path}"
 
     @property
     def defaults(self) -> Defaults:

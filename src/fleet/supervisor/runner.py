@@ -2,7 +2,7 @@
 
 We may be killed on any line. Until `start` returned the session is either startable once or not at all; while it runs,
 what was read is committed with the cursor; its end is written in one transaction. Whoever comes next finds one of
-these and goes on from there.
+these and goes on from there. `house.at` names the places where that is tried.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from fleet.coders.coder import Coder, SupportsResume, Work
 from fleet.coders.coder import Exit as CoderExit
-from fleet.coders.coder import SupportsResume, Work
 from fleet.coders.prompts import compose_prompt
 from fleet.config.settings import Coder as CoderOptions
 from fleet.errors import Conflict, Fenced, NotFound, NotStarted, TransportError, UsageError
@@ -35,6 +35,9 @@ from fleet.supervisor.requests import Requests
 
 QUICK_SECONDS, CALM_SECONDS = 0.02, 0.25  # between two looks: soon after something was said, and after silence
 OBSERVE_SECONDS = 5.0
+OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
+UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
+MOST_STDERR = 65_536
 ASK_AGAIN_SECONDS = 2.0  # a host that did not answer
 NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
@@ -57,20 +60,21 @@ class SessionRunner:
         self.house = house
         self.task = task
         self.session = session
-        self.coder = house.coder(session.coder)
+        self.coder: Coder = house.coder(session.coder)
         self.hosted = HostedSession(house.transport, str(house.home.sessions), session.id, session.epoch)
         self.progress = Progress()
         self.state: Any = None
-        self.record = StreamRecord(house.home.task_dir(task.uid), session.id)
+        self.record = StreamRecord(house.home.task_dir(task.uid), session.id, shared=not house.alone)
         self.requests = Requests(house, task, session, self.hosted)
-        self._wish: Wish | None = None
+        self.wish: Wish | None = None
         self._wished = asyncio.Event()
-        self._observed_at = 0.0
+        self._stopped = False
+        self._observe_at = 0.0
 
     def end(self, wish: Wish) -> None:
-        """Ask it to end; the first wish counts."""
-        if self._wish is None:
-            self._wish = wish
+        """Ask it to end; the first wish counts. One that a crash left without its intent is given it."""
+        if self.wish is None or (self.wish.intent is None and self.wish.verb == wish.verb):
+            self.wish = wish
             self._wished.set()
 
     # the life of a session, in order
@@ -84,7 +88,8 @@ class SessionRunner:
             await self._settle(ending.Finish(verdict), Ending(outcome="crashed"))
             return
         except NotStarted as exc:
-            await self._settle(_unlaunched(str(exc)), Ending(outcome="transient", state=SessionState.LOST))
+            decision = ending.after_no_start(str(exc), self._failed_starts())
+            await self._settle(decision, Ending(outcome="transient", state=SessionState.LOST))
             return
         if launched:
             await self._follow()
@@ -92,15 +97,24 @@ class SessionRunner:
     async def attach(self) -> None:
         """A session that another supervisor left: find out what became of it, then go on."""
         self.progress = self.house.store.progress(self.session.id)
+        if self.progress.stopped_for is not None and self.wish is None:
+            verb, _, outcome = self.progress.stopped_for.partition(":")
+            self.end(Wish(verb, "asked before a restart of the supervisor", outcome=outcome))
         seen = await self._observe_until_known()
         if seen.state in (HostState.ABSENT, HostState.PREPARED, HostState.STARTING) and await self.hosted.abandon():
             seen = await self._observe_until_known()
+        while seen.state is HostState.STARTING:  # its runner lives: it begins, or gives up
+            await asyncio.sleep(QUICK_SECONDS)
+            seen = await self._observe_until_known()
+        if seen.runner_lives:
+            self._observe_at = asyncio.get_running_loop().time() + OBSERVE_SECONDS
         if seen.state in (HostState.ABANDONED, HostState.ABSENT):
-            reason = "it had not started when its supervisor ended"
-            await self._settle(_unlaunched(reason), Ending(outcome="transient", state=SessionState.LOST))
+            unlaunched = ending.Retry(reason="it had not started when its supervisor ended", charged=False)
+            await self._settle(unlaunched, Ending(outcome="interrupted", state=SessionState.LOST))
             return
         if self.session.state is SessionState.STARTING and seen.pid is not None:
-            await self.house.store.started(self.session.fence, seen.pid, by=self.house.name)
+            self.session = await self.house.store.started(self.session.fence, seen.pid, by=self.house.name)
+        self.house.at("attached")
         self.house.log("session_attached", session=self.session.id, state=seen.state.value)
         await self._follow()
 
@@ -116,8 +130,11 @@ class SessionRunner:
         }
         self.progress = replace(self.progress, coder_session=launch.coder_session)
         self._keep_state(self.coder.begin(self._before()))
+        self.house.at("claimed")
         await self.hosted.prepare(msgspec.structs.replace(launch, env=env))
+        self.house.at("prepared")
         await self.house.store.record(self.session.fence, self.progress)
+        self.house.at("launching")
         while True:
             try:
                 started = await self.hosted.start(secrets)
@@ -127,7 +144,10 @@ class SessionRunner:
             except TransportError as exc:  # it may have started: starting again cannot run it twice
                 self.house.log("start_unknown", session=self.session.id, error=str(exc))
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
+        self.house.at("launched")
         self.session = await self.house.store.started(self.session.fence, started.pid, by=self.house.name)
+        self._observe_at = asyncio.get_running_loop().time() + OBSERVE_SECONDS
+        self.house.at("started")
         self.house.log("session_started", session=self.session.id, coder=self.session.coder, pid=started.pid)
         return True
 
@@ -137,19 +157,23 @@ class SessionRunner:
             self.state = self._decoded_state()
         self.record.rewind(self.progress.cursor)
         pause = QUICK_SECONDS
+        ended = False
         while True:
             exit_record = await self._safely(self.hosted.exit())
-            ended = exit_record is not None and exit_record.swept
+            ended = ended or (exit_record is not None and exit_record.swept)
             moved = await self._read(ended=ended)
             moved |= await self._deal_with_requests()
             if ended and not moved:
                 break
-            if not ended and await self._is_gone():
-                break
-            if self._wish is None:
+            if ended:
+                continue
+            if await self._ended_unseen():
+                ended = True  # what it said last is still to be read
+                continue
+            if self.wish is None:
                 self._enforce_limits()
-            if self._wish is not None and self.progress.stopped_for is None and exit_record is None:
-                await self._stop(self._wish)
+            if self.wish is not None and not self._stopped and exit_record is None:
+                await self._stop(self.wish)
             pause = QUICK_SECONDS if moved else min(CALM_SECONDS, pause * 1.5)
             await self._wait(pause)
         await self._conclude()
@@ -157,8 +181,12 @@ class SessionRunner:
     async def _read(self, *, ended: bool) -> bool:
         """The next lines, parsed and committed with the cursor. True: there may be more."""
         got = await self._safely(self.hosted.read(self.progress.cursor, ended=ended))
-        if got is None or got.cursor == self.progress.cursor:
+        if got is None:
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+            return True
+        if got.cursor == self.progress.cursor:
             return False
+        self.house.at("read")
         now = now_ms()
         said: list[tuple[int, st.AnySaid]] = []
         for line in got.lines:
@@ -166,9 +194,11 @@ class SessionRunner:
         for _, each in said:
             self.progress = counted(self.progress, each)
         self.record.add(said, now)
+        self.house.at("logged")
         self.progress = replace(self.progress, cursor=got.cursor, last_output_at=now)
         self._keep_state(self.state)
         await self.house.store.record(self.session.fence, self.progress)
+        self.house.at("recorded")
         return True
 
     def _parse(self, line: Line) -> tuple[st.AnySaid, ...]:
@@ -181,26 +211,30 @@ class SessionRunner:
         await self.house.store.record(self.session.fence, self.progress)
         self.session = await self.house.store.stopping(self.session.fence, wish.reason, by=wish.by or self.house.name)
         self.house.log("session_stopping", session=self.session.id, why=wish.verb, reason=wish.reason)
-        await self._safely(self.hosted.stop(grace_seconds=self.house.settings.supervisor.grace_seconds))
+        self.house.at("stopping")
+        stopped = await self._safely(self.hosted.stop(grace_seconds=self.house.settings.supervisor.grace_seconds))
+        self._stopped = stopped is not None
+        self.house.at("stopped")
 
     async def _conclude(self) -> None:
         """The outcome, the decision, the transaction."""
-        seen = await self._observe_until_known()
-        stderr = (await self._safely(self.hosted.stderr_tail()) or b"").decode("utf-8", "replace")
-        self._keep_stderr(stderr)
+        self.house.at("concluding")
+        seen = await self._safely(self.hosted.exit())
+        stderr = (await self._stderr()).decode("utf-8", "replace")
+        self.record.keep_stderr(stderr)
         verb, _, stopped_for = (self.progress.stopped_for or "").partition(":")
-        code = seen.exit.code if seen.exit else None
-        exit_facts = CoderExit(code=code, stopped_for=stopped_for or None)
-        lost = seen.state is HostState.GONE
+        exit_facts = CoderExit(code=seen.code if seen else None, stopped_for=stopped_for or None)
+        outcome = self.coder.outcome(self.state, exit_facts, stderr)
+        lost = seen is None and outcome.kind in UNSEEN  # else its own words tell how it ended
         if lost and not stopped_for:
             outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its process is gone and left no record of its end")
-        else:
-            outcome = self.coder.outcome(self.state, exit_facts, stderr)
+        if self.wish is not None and not verb and outcome.kind is not OutcomeKind.OK:
+            verb = self.wish.verb  # it ended by itself before it could be told to
         end = Ending(outcome=outcome.kind.value, state=SessionState.LOST if lost else SessionState.EXITED)
-        await self._settle(self._decision(verb, outcome), end)
+        await self._settle(self._decision(verb, outcome), end, carried_out=bool(verb))
 
     def _decision(self, verb: str, outcome: Outcome) -> ending.Decision:
-        wish = self._wish or Wish(verb, "asked before a restart of the supervisor")
+        wish = self.wish or Wish(verb, "asked before a restart of the supervisor")
         spent = ending.Spent(
             charged=self.task.charged,
             sessions=self.task.epoch,
@@ -211,7 +245,9 @@ class SessionRunner:
             return ending.Finish(Verdict(result=Result.SKIP, reason=wish.reason, usage=spent.usage))
         if verb in ("restart", "shutdown"):
             return ending.Retry(reason=wish.reason, after_seconds=0, charged=False)
-        if self.progress.asked_kind and verb != "interrupt":
+        if verb == "interrupt":
+            return ending.Ask("interrupted", wish.reason)
+        if self.progress.asked_kind:
             return ending.Ask(self.progress.asked_kind, self.progress.asked_text)
         configured = self.house.settings.supervisor
         allowance = ending.Allowance(
@@ -223,9 +259,10 @@ class SessionRunner:
         jitter = self.house.jitter()
         return ending.decide(outcome, spent, allowance, closed=self.progress.closed, jitter=jitter)
 
-    async def _settle(self, decision: ending.Decision, end: Ending) -> None:
+    async def _settle(self, decision: ending.Decision, end: Ending, *, carried_out: bool = False) -> None:
         """The end of the session and what becomes of the task, in one transaction."""
         store, fence, by = self.house.store, self.session.fence, self.house.name
+        self.house.at("settling")
         match decision:
             case ending.Finish(verdict=verdict):
                 task = await asyncio.shield(_awaited(store.finish(fence, end, verdict, by=by)))
@@ -234,7 +271,7 @@ class SessionRunner:
             case ending.Retry():
                 until = decision.pause_coder_until
                 if until is not None:
-                    until = until or now_ms() + ending.LIMIT_SECONDS * 1000
+                    until = until if until > now_ms() else now_ms() + ending.LIMIT_SECONDS * 1000
                     self.house.pause(self.session.coder, until)
                 not_before = until or (
                     now_ms() + int(decision.after_seconds * 1000) if decision.after_seconds else None
@@ -252,8 +289,10 @@ class SessionRunner:
                         )
                     )
                 )
-        if self._wish and self._wish.intent:
-            await store.fulfil(self._wish.intent, "done", by=by, detail=f"the task is {task.state.value}")
+        self.house.at("settled")
+        if self.wish and self.wish.intent:
+            did = "done" if carried_out else "refused"
+            await store.fulfil(self.wish.intent, did, by=by, detail=f"the task is {task.state.value}")
         self.house.log("session_ended", session=self.session.id, outcome=end.outcome, task=task.state.value)
 
     # smaller steps
@@ -291,8 +330,9 @@ class SessionRunner:
         return self.house.settings.coders.get(self.session.coder) or CoderOptions()
 
     def _last(self) -> Session | None:
-        """The session before this one, if it was by the same coder and on the same host."""
-        before = [found for found in self.house.store.sessions(task=self.task.uid) if found.id != self.session.id]
+        """The session before this one that began, if it was by the same coder and on the same host."""
+        known = self.house.store.sessions(task=self.task.uid)
+        before = [found for found in known if found.id != self.session.id and found.started_at is not None]
         last = before[-1] if before else None
         same = last is not None and (last.coder, last.host) == (self.session.coder, self.session.host)
         return last if same else None
@@ -302,7 +342,8 @@ class SessionRunner:
         last = self._last()
         if last is None or last.outcome not in RESUMED_AFTER or not isinstance(self.coder, SupportsResume):
             return None
-        return self.house.store.progress(last.id).coder_session
+        progress = self.house.store.progress(last.id)
+        return progress.coder_session if progress.cursor else None  # one that said nothing has no conversation
 
     def _before(self) -> Any:
         """The last parser state of the conversation that goes on: vendors count on across sessions."""
@@ -325,15 +366,26 @@ class SessionRunner:
         self.state = state
         self.progress = replace(self.progress, parser=msgspec.Raw(msgspec.json.encode(state)))
 
-    def _keep_stderr(self, text: str) -> None:
-        if text:
-            path = self.house.home.task_dir(self.task.uid) / "stderr.log"
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"--- {self.session.id}\n{text.rstrip()}\n")
+    def _failed_starts(self) -> int:
+        """How many sessions in a row, this one too, did not start though they were told to."""
+        known = [found for found in self.house.store.sessions(task=self.task.uid) if found.id != self.session.id]
+        count = 1
+        while known and (last := known.pop()).started_at is None and last.outcome == "transient":
+            count += 1
+        return count
+
+    async def _stderr(self) -> bytes:
+        """The last of it; most are short, and then no process is needed to know how long."""
+        path = f"{self.hosted.directory}/stderr"
+        head: bytes = await self._safely(self.house.transport.get(path, limit=MOST_STDERR)) or b""
+        return head if len(head) < MOST_STDERR else await self._safely(self.hosted.stderr_tail(MOST_STDERR)) or head
 
     async def _deal_with_requests(self) -> bool:
         after = await self._safely(self.requests.run_once(self.progress))
-        if after is None or after == self.progress:
+        if after is None:
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+            return True
+        if after == self.progress:
             return False
         self.progress = after
         return True
@@ -358,14 +410,19 @@ class SessionRunner:
         if crossed is not None:
             self.end(Wish("limit", crossed.reason, outcome=crossed.outcome))
 
-    async def _is_gone(self) -> bool:
-        """Now and then: does the host still know of it? An error asserts nothing."""
+    async def _ended_unseen(self) -> bool:
+        """Now and then: has it ended without its runner's last word? Then what it left behind is ours to end."""
         loop = asyncio.get_running_loop()
-        if loop.time() - self._observed_at < OBSERVE_SECONDS:
+        if loop.time() < self._observe_at:
             return False
-        self._observed_at = loop.time()
-        seen = await self._safely(self.hosted.observe())
-        return seen is not None and seen.state in (HostState.GONE, HostState.ABSENT)
+        self._observe_at = loop.time() + OBSERVE_SECONDS
+        seen: Observed | None = await self._safely(self.hosted.observe())
+        if seen is None or seen.runner_lives or seen.state not in OVER:
+            return False
+        if seen.state is not HostState.ABSENT:
+            grace = self.house.settings.supervisor.grace_seconds
+            return await self._safely(self.hosted.sweep(grace_seconds=grace)) is not None
+        return True
 
     async def _observe_until_known(self) -> Observed:
         while True:
@@ -385,7 +442,7 @@ class SessionRunner:
             return None
 
     async def _wait(self, seconds: float) -> None:
-        if self._wish is not None:
+        if self.wish is not None:
             await asyncio.sleep(seconds)
             return
         try:
@@ -421,11 +478,6 @@ def counted(progress: Progress, said: st.AnySaid) -> Progress:
         case _:
             pass
     return replace(progress, usage=usage)
-
-
-def _unlaunched(reason: str) -> ending.Retry:
-    """A launch that never happened costs nothing."""
-    return ending.Retry(reason=reason, after_seconds=1, charged=False)
 
 
 async def _awaited(pending: Any) -> Task:
