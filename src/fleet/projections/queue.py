@@ -38,6 +38,7 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_ms: int | None = None
     idle_ms: int | None = None
     peak_context_tokens: int | None = None
+    context_window: int | None = None  # of the model; None: not known
     events: int | None = None
 
 
@@ -174,5 +175,17 @@ def _session(session: Session, progress: Progress, now: int) -> dict[str, object
         "elapsed_ms": now - began,
         "idle_ms": now - (progress.last_output_at or began),
         "peak_context_tokens": progress.peak_context_tokens,
+        "context_window": _window(session),
         "events": progress.usage.events,
     }
+
+
+def _window(session: Session) -> int | None:
+    """How many tokens the session's model holds, where its coder knows."""
+    from fleet.plugins import load  # not at the top: most commands show no session, and start faster without it
+
+    try:
+        found: int | None = load("coders", session.coder).context_limit(session.model)
+    except FleetError:  # a coder that is configured here, or installed elsewhere
+        return None
+    return found
