@@ -18,17 +18,17 @@ import pytest
 from fleet import wiring
 from fleet.config import secrets
 from fleet.config.settings import Settings, Supervisor
-from fleet.model.receipt import Receipt
+from fleet.model.receipt import Receipt, Usage
 from fleet.model.session import Session
-from fleet.model.states import ENDED, IN_PROGRESS, TaskState
+from fleet.model.states import ENDED, TaskState
 from fleet.model.task import Task
 from fleet.store.reads import Reads
 from fleet.supervisor import supervisor as supervising
 from fleet.testing.builders import a_task
 from tests.support import homes
-from tests.support.model_server import ModelServer
+from tests.support.model_server import Asked, ModelServer
 from tests.support.programs import need
-from tests.support.session_host import kill, lives, processes_with, until
+from tests.support.session_host import kill, processes_with, until
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 40.0
@@ -155,12 +155,20 @@ class Bench:
         """The process of its session, once it runs."""
         return until(lambda: next((each.pid for each in self.sessions(uid)[-1:] if each.pid), None), "a pid") or 0
 
+    def used(self, session: str) -> Usage:
+        """What a session used."""
+        return self._read(lambda reads: reads.progress(session).usage)
+
+    def asked(self) -> list[Asked]:
+        """What the model was asked since it was last chosen."""
+        return self.model.to(self.url)
+
     def _read(self, ask: Callable[[Reads], Any]) -> Any:
         with contextlib.closing(wiring.open_reads(self.home, self.settings)) as reads:
             return ask(reads)
 
     def processes(self) -> list[int]:
-        """All that has to do with this bench, but for the supervisor."""
+        """All processes of its sessions: the marker is in their environment, or the directory in their words."""
         return processes_with(os.fsencode(f"{self.home.sessions}"))
 
     def nothing_left(self) -> None:
@@ -173,29 +181,6 @@ class Bench:
                     kill(pid)
                 raise AssertionError(f"left behind: {names}")
             time.sleep(0.02)
-
-
-def kill_tree(pid: int, word: str) -> int:
-    """kill -9 every process of a session's tree whose program has this word in its name; how many there were."""
-    found = [each for each in [pid, *_below(pid)] if word in _program(each) and lives(each)]
-    for each in found:
-        kill(each)
-    return len(found)
-
-
-def _below(pid: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [each for child in map(int, children) for each in (child, *_below(child))]
-
-
-def _program(pid: int) -> str:
-    try:
-        return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0])
-    except OSError:
-        return ""
 
 
 def _all_settled(reads: Reads) -> bool:
