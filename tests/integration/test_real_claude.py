@@ -11,6 +11,7 @@ from fleet.store.reads import Reads
 from tests.support.model_server import script
 from tests.support.real_coder_suite import STAYS_ONCE, WRITES, RealCoderSuite
 from tests.support.real_coders import Bench, a_bench, a_model
+from tests.support.session_host import kill
 
 __all__ = ["a_bench", "a_model"]
 pytestmark = pytest.mark.real_coders
@@ -22,7 +23,7 @@ class TestClaude(RealCoderSuite):
     coder = "claude"
 
     def test_a_plan_that_is_used_up_pauses_only_this_coder(self, bench: Bench) -> None:
-        """With a subscription: the task goes back unharmed until the reset, others of claude wait, other coders work."""
+        """By a subscription: the task goes back unharmed until the reset, others of claude wait, other coders work."""
         bench.talk_to("plan", CLAUDE_CODE_OAUTH_TOKEN="sk-ant-oat01-test")
         first = bench.add("claude", WRITES, priority=0)
         second = bench.add("claude", WRITES, priority=1)
@@ -86,8 +87,6 @@ class TestClaude(RealCoderSuite):
 
 
 def _kill_in_tool(bench: Bench, reads: Reads) -> bool:
-    from tests.support.session_host import kill
-
     marker = bench.work / "began"
     live = [each for each in reads.sessions(live=True) if each.pid]
     if marker.exists() and live and not (bench.work / "killed").exists():

@@ -29,6 +29,23 @@ class TestCodex(RealCoderSuite):
         assert (task.state, task.charged, bench.sessions(second)) == (TaskState.QUEUED, 0, [])
         assert task.not_before is not None
 
+    def test_a_rate_limit_without_a_time_is_waited_for_by_the_supervisor(self, bench: Bench) -> None:
+        """codex gives up at once where it is not told when to come back; the next session resumes the conversation."""
+        bench.talk_to("429*1")
+        uid = bench.add("codex", WRITES)
+        bench.run()
+        assert [session.outcome for session in bench.sessions(uid)] == ["transient", "ok"]
+        assert "Go on with task" in bench.asked()[1].text
+        assert "@@script" in bench.asked()[1].text
+
+    def test_a_model_that_writes_code_to_call_its_tools_is_followed_too(self, bench: Bench) -> None:
+        """Newer models call one tool with JavaScript; the commands within have the session's own `fleet`."""
+        uid = bench.add("codex", WRITES, model="gpt-6.1-sol")
+        bench.run()
+        assert (bench.work / "OUT.txt").exists()
+        assert bench.receipt(uid).reason == "the file is written"
+        assert bench.receipt(uid).usage.tool_calls == 2
+
     @pytest.mark.parametrize("faults", ["ctx*1", "failed:context_length_exceeded*1"])
     def test_a_prompt_that_is_too_long_makes_a_fresh_session(self, bench: Bench, faults: str) -> None:
         """codex reports no size of its context: the model's own word is all there is."""

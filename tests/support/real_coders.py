@@ -1,4 +1,4 @@
-"""The true claude and codex under the true supervisor, against a model on loopback; nothing of the user's is touched."""
+"""The true claude and codex under the true supervisor, against a model on loopback, with nothing of the user's."""
 
 from __future__ import annotations
 
@@ -148,7 +148,8 @@ class Bench:
 
     def said(self, uid: str) -> list[dict[str, Any]]:
         """What its agents said."""
-        lines = (self.home.task_dir(uid) / "log.jsonl").read_bytes().splitlines()
+        path = self.home.task_dir(uid) / "log.jsonl"
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
         return [msgspec.json.decode(line)["said"] for line in lines if b'"said"' in line]
 
     def pid_of(self, uid: str) -> int:

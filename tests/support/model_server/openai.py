@@ -28,16 +28,14 @@ CACHED = 0.8  # of a prompt
 
 def step_of(body: dict[str, Any]) -> Step:
     """What the conversation asks for."""
-    given = body.get("input") or []
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    return next_step([turn for item in items for turn in _turns(item)])
+    return next_step([turn for item in _input(body) for turn in _turns(item)])
 
 
 def reply(body: dict[str, Any], faults: Faults) -> Reply:
     """The answer to `POST /v1/responses`."""
     if failed := _failure(faults):
         return failed
-    items = _items(step_of(body), list(_tools(body.get("tools") or ())))
+    items = _items(step_of(body), list(_tools(_offered(body))))
     begun = {
         "id": _new("resp"),
         "object": "response",
@@ -56,6 +54,11 @@ def reply(body: dict[str, Any], faults: Faults) -> Reply:
     return Reply(headers=headers, events=tuple(_numbered(events)))
 
 
+def _input(body: dict[str, Any]) -> list[dict[str, Any]]:
+    given = body.get("input") or []
+    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+
+
 def _turns(item: dict[str, Any]) -> Iterator[Turn]:
     kind = item.get("type") or "message"
     if kind == "message":
@@ -64,12 +67,22 @@ def _turns(item: dict[str, Any]) -> Iterator[Turn]:
         yield Turn(Kind.TOOL)
 
 
+def _offered(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The tools stand by themselves, or, for newer models, in the conversation."""
+    yield from body.get("tools") or ()
+    for item in _input(body):
+        if item.get("type") == "additional_tools":
+            yield from item["tools"]
+
+
 def _tools(offered: Any) -> Iterator[Tool]:
     for each in offered:
         if each.get("type") == "namespace":
             yield from _tools(each.get("tools") or ())
         elif each.get("type") == "function":
             yield Tool(each["name"], each.get("parameters") or {})
+        elif each.get("type") == "custom":
+            yield Tool(each["name"], {}, takes_code=True)
 
 
 def _items(step: Step, tools: list[Tool]) -> list[dict[str, Any]]:
@@ -84,16 +97,10 @@ def _items(step: Step, tools: list[Tool]) -> list[dict[str, Any]]:
             {"type": "message", "id": _new("msg"), "role": "assistant", "status": "completed", "content": content}
         )
     for call in calls:
-        items.append(
-            {
-                "type": "function_call",
-                "id": _new("fc"),
-                "call_id": _new("call"),
-                "name": call.name,
-                "arguments": json.dumps(call.arguments),
-                "status": "completed",
-            }
-        )
+        given = {"type": "function_call", "id": _new("fc"), "arguments": json.dumps(call.arguments)}
+        if call.code:
+            given = {"type": "custom_tool_call", "id": _new("ctc"), "input": call.code}
+        items.append({**given, "call_id": _new("call"), "name": call.name, "status": "completed"})
     return items
 
 
@@ -133,6 +140,7 @@ def _empty(item: dict[str, Any]) -> dict[str, Any]:
         "message": {"status": "in_progress", "content": []},
         "reasoning": {"summary": []},
         "function_call": {"status": "in_progress", "arguments": ""},
+        "custom_tool_call": {"status": "in_progress", "input": ""},
     }
     return nothing[item["type"]]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 MARK = "@@script"
 WRITTEN = re.compile(MARK + r"\s+(\[.*\])")
-SHELLS = ("Bash", "exec_command", "shell_command", "shell", "local_shell")
+SHELLS = ("Bash", "exec_command", "shell_command", "shell", "exec")
 COMMANDS = ("command", "cmd")
 SUMMARISING = ("CONTEXT CHECKPOINT COMPACT", "Your task is to create a detailed summary")
 FILLERS = {"string": "a test", "boolean": False, "integer": 60_000, "number": 60_000, "array": [], "object": {}}
@@ -46,6 +46,7 @@ class Tool:
 
     name: str
     schema: dict[str, Any]
+    takes_code: bool = False  # JavaScript, which calls the other tools
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Call:
 
     name: str
     arguments: dict[str, Any]
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ def _step(written: dict[str, Any]) -> Step:
 
 def _call(shell: Tool, command: str) -> Call:
     """The command in the argument that takes it, and something in every other that must be there."""
+    if shell.takes_code:
+        return Call(shell.name, {}, f"text(await tools.exec_command({json.dumps({'cmd': command})}))")
     fields = shell.schema.get("properties", {})
     where = next((name for name in COMMANDS if name in fields), "command")
     as_list = fields.get(where, {}).get("type") == "array"
