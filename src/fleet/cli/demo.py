@@ -14,8 +14,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fleet.cli.demo_story import ANSWER, ASKS, TASKS, WRITES
 from fleet.errors import FleetError
 
 if TYPE_CHECKING:
@@ -41,76 +42,6 @@ backoff_seconds = 1
 DEADLINE_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 INTERRUPTED = 130
-QUESTION = "Which currency does the shop use?"
-ANSWER = "Euro."
-QA = '"$FLEET_ARTIFACT_DIR/Q&A.md"'
-
-# Titles, what they need, and the steps of their agents. A run step really happens, in the demo's project directory.
-TASKS: tuple[tuple[str, tuple[int, ...], list[dict[str, Any]]], ...] = (
-    (
-        "Read the code",
-        (),
-        [
-            {"say": "I look at what is there."},
-            {"tool": "Read"},
-            {"usage": [1800, 120, 0, 4200]},
-            {"context": 24000},
-            {"sleep": 0.5},
-            {"write": ["NOTES.md", "total() forgets the tax.\n"]},
-            {"close": "total() forgets the tax"},
-        ],
-    ),
-    (
-        "Fix the total",
-        (0,),
-        [
-            {"say": "I add the tax to total()."},
-            {"context": 112000},
-            {"usage": [5200, 640, 2000, 16100]},
-            {"sleep": 0.4},
-            {"run": "test -e .tried || { touch .tried; kill -KILL $$; }"},
-            {"write": ["shop.py", "def total(net, tax=0.19):\n    return round(net * (1 + tax), 2)\n"]},
-            {"run": "grep -q tax shop.py"},
-            {"close": "total() adds the tax; checked with grep"},
-        ],
-    ),
-    (
-        "Choose the currency",
-        (),
-        [
-            {"context": 9000},
-            {"usage": [900, 80, 0, 2100]},
-            {"sleep": 0.3},
-            {"run": f"grep -qs '^## A:' {QA} || fleet ask '{QUESTION}'"},
-            {"run": f"! grep -qs '^## A:' {QA} || {{ tail -n 1 {QA} > CURRENCY; fleet close 'the answer is kept'; }}"},
-        ],
-    ),
-    (
-        "Write the manual",
-        (0,),
-        [
-            {"say": "I write the manual, page by page."},
-            {"context": 61000},
-            {"sleep": 1},
-            {"usage": [3100, 1900, 1500, 21800]},
-            {"context": 168000},
-            {"sleep": 1.5},
-            {"write": ["MANUAL.md", "# The shop\n\nPrices include tax.\n"]},
-            {"close": "the manual is written"},
-        ],
-    ),
-    (
-        "Release",
-        (1, 2, 3),
-        [
-            {"run": "cat NOTES.md shop.py CURRENCY MANUAL.md > RELEASE"},
-            {"usage": [700, 60, 400, 1500]},
-            {"context": 12000},
-            {"sleep": 0.3},
-            {"close": "released"},
-        ],
-    ),
-)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -262,10 +193,10 @@ async def _watch(supervisor: Supervisor, show: Show, reads: Reads, *, leave: boo
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         show.catch_up(reads)
-        asking = reads.task(show.uids[2])
+        asking = reads.task(show.uids[ASKS])
         if asking.state is TaskState.BLOCKED:
             await asyncio.to_thread(show.answer, asking.uid)
-        writing = reads.task(show.uids[3])
+        writing = reads.task(show.uids[WRITES])
         if leave and writing.session and reads.progress(writing.session).usage.events > 2:
             supervisor.stop()
             return

@@ -236,7 +236,8 @@ def _coders(settings: Settings, wanted: dict[str, int], env: Mapping[str, str]) 
     """The programs of the coders. One that is not there matters only where it is asked for."""
     programs = {name: program_of(settings, name) for name in INSTALL}
     for name in (settings.supervisor.coder, *wanted):
-        if name not in WITHOUT_A_PROGRAM:
+        configured = settings.coders.get(name)
+        if name not in WITHOUT_A_PROGRAM and not (configured and configured.python):  # a file tells its own program
             programs.setdefault(name, program_of(settings, name))
     found = {name: shutil.which(program, path=env.get("PATH")) for name, program in programs.items()}
     there = {name: path for name, path in found.items() if path}
@@ -259,8 +260,10 @@ def _coders(settings: Settings, wanted: dict[str, int], env: Mapping[str, str]) 
 
 def program_of(settings: Settings, name: str) -> str:
     """The program that a coder runs: what [coders.NAME] says, else its own name."""
-    configured = getattr(settings, "coders", {}).get(name)
-    return getattr(configured, "program", "") or name
+    configured = settings.coders.get(name)
+    if configured is None:
+        return name
+    return configured.program or (configured.argv[0] if configured.argv else name)
 
 
 def _beads(settings: Settings, env: Mapping[str, str]) -> list[Check]:

@@ -25,7 +25,7 @@ CLASSES = {
     K.BUDGET: TASK,
     K.AUTH: NEEDS_HUMAN,
     K.DENIED: NEEDS_HUMAN,
-    K.INTERRUPTED: NEEDS_HUMAN,
+    K.INTERRUPTED: TRANSIENT,  # by somebody else; what a person interrupted is blocked
 }
 MOVING = (ev.TaskSubmitted, ev.TaskClaimed, ev.TaskSettled, ev.TaskRequeued, ev.TaskBlocked, ev.TaskAnswered)
 
