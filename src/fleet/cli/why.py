@@ -56,7 +56,7 @@ def _lines(found: Why) -> list[str]:
         ("next", f"{when(found.next_at)} (in {span(found.next_at - _now())})" if found.next_at else ""),
         ("paused", f"{found.paused_coder}, until then" if found.paused_coder else ""),
         ("last", f"{found.last.session} ended as {found.last.outcome}" if found.last else ""),
-        ("remedy", found.last.remedy if found.last and found.classification and found.last.outcome != "ok" else ""),
+        ("remedy", found.last.remedy if found.last and _is_in_trouble(found) else ""),
         (
             "attempts",
             f"{found.attempts_used} used, {found.attempts_left} left, {count(found.sessions, 'session')}"
@@ -67,6 +67,12 @@ def _lines(found: Why) -> list[str]:
     ]
     head = f"{found.id} is {found.state.value}: {found.title}"
     return [head, *(f"  {name + ':':<10} {value}" for name, value in rows if value)]
+
+
+def _is_in_trouble(found: Why) -> bool:
+    """Whether the end of its last session is what is wrong; not while another is at work."""
+    well = found.last is None or found.last.outcome == "ok"
+    return bool(found.classification) and not well and found.state.value not in ("running", "verifying")
 
 
 def _now() -> int:

@@ -216,20 +216,24 @@ def _supervisor(reads: Reads, pid: int | None, total: int) -> list[Check]:
     present, orphans = reads.supervisors(), reads.orphans()
     live = reads.sessions(live=True)
     names = ", ".join(f"{each.id} (process {each.pid})" for each in present)
-    checks = [ok("supervisor", f"{names}, {len(live)} live sessions")] if present else []
+    checks = [ok("supervisor", f"{names}, {_sessions(len(live))} live")] if present else []
     if not present and (live or (total and reads.ready(limit=1))):
-        work = f"{len(live)} sessions are open" if live else "tasks are ready"
+        work = f"{_sessions(len(live))} open" if live else "tasks are ready"
         checks.append(warn("supervisor", f"none is running, and {work}", "fleet run --detach"))
     elif not present:
         checks.append(ok("supervisor", "none is running, and nothing waits for one"))
     lapsed = [session.id for session in live if session.supervisor not in {each.id for each in present}]
     if present and (orphans or lapsed):
-        checks.append(warn("leases", f"{len(orphans) or len(lapsed)} sessions belong to a supervisor that is gone"))
+        checks.append(warn("leases", f"{_sessions(len(orphans) or len(lapsed))} left by a supervisor that is gone"))
     elif present:
         checks.append(ok("leases", "every live session belongs to a supervisor that lives"))
     if pid is not None and not present:
         checks.append(fail("leases", f"process {pid} holds the home and has no lease", "fleet run stop"))
     return checks
+
+
+def _sessions(n: int) -> str:
+    return "1 session is" if n == 1 else f"{n} sessions are"
 
 
 def _coders(settings: Settings, wanted: dict[str, int], env: Mapping[str, str]) -> list[Check]:
