@@ -18,8 +18,9 @@ QUESTION = "QUESTION:"
 class Requests:
     """The outbox of one session.
 
-    A request is applied, its number is committed with what it changed, then it is answered. After a crash in between
-    it is found unanswered and answered again; comments carry the request's number, so they are not made twice.
+    A request is applied and answered, then its number is committed with what it changed. After a crash in between it
+    is applied and answered again, which changes nothing: comments carry the request's number and are made once. The
+    other order would leave an agent without its answer.
     """
 
     def __init__(self, house: House, task: Task, session: Session, hosted: HostedSession) -> None:
@@ -37,8 +38,10 @@ class Requests:
             except FleetError as exc:
                 said, code = str(exc), 1
             progress = replace(progress, requests=request.number)
-            await self._house.store.record(self._session.fence, progress)
+            self._house.at("applied")
             await self._hosted.answer(request.number, said, code=code)
+            self._house.at("answered")
+            await self._house.store.record(self._session.fence, progress)
             self._house.log("agent_request", session=self._session.id, verb=request.verb, code=code)
         return progress
 

@@ -34,7 +34,7 @@ from fleet.supervisor.record import StreamRecord
 from fleet.supervisor.requests import Requests
 
 QUICK_SECONDS, CALM_SECONDS = 0.02, 0.25  # between two looks: soon after something was said, and after silence
-OBSERVE_SECONDS = 5.0
+OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
 OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
 UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
 MOST_STDERR = 65_536
@@ -70,6 +70,7 @@ class SessionRunner:
         self._wished = asyncio.Event()
         self._stopped = False
         self._observe_at = 0.0
+        self._observe_every = OBSERVE_SECONDS
 
     def end(self, wish: Wish) -> None:
         """Ask it to end; the first wish counts. One that a crash left without its intent is given it."""
@@ -107,7 +108,7 @@ class SessionRunner:
             await asyncio.sleep(QUICK_SECONDS)
             seen = await self._observe_until_known()
         if seen.runner_lives:
-            self._observe_at = asyncio.get_running_loop().time() + OBSERVE_SECONDS
+            self._heard()
         if seen.state in (HostState.ABANDONED, HostState.ABSENT):
             unlaunched = ending.Retry(reason="it had not started when its supervisor ended", charged=False)
             await self._settle(unlaunched, Ending(outcome="interrupted", state=SessionState.LOST))
@@ -146,7 +147,7 @@ class SessionRunner:
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
         self.house.at("launched")
         self.session = await self.house.store.started(self.session.fence, started.pid, by=self.house.name)
-        self._observe_at = asyncio.get_running_loop().time() + OBSERVE_SECONDS
+        self._heard()
         self.house.at("started")
         self.house.log("session_started", session=self.session.id, coder=self.session.coder, pid=started.pid)
         return True
@@ -167,6 +168,8 @@ class SessionRunner:
                 break
             if ended:
                 continue
+            if moved or exit_record is not None:
+                self._heard(moved=moved)
             if await self._ended_unseen():
                 ended = True  # what it said last is still to be read
                 continue
@@ -410,12 +413,19 @@ class SessionRunner:
         if crossed is not None:
             self.end(Wish("limit", crossed.reason, outcome=crossed.outcome))
 
+    def _heard(self, *, moved: bool = True) -> None:
+        """It lives, or has just ended: no need to ask its host at once, but soon again when it falls silent."""
+        self._observe_every = OBSERVE_SECONDS
+        if moved:
+            self._observe_at = asyncio.get_running_loop().time() + OBSERVE_SECONDS
+
     async def _ended_unseen(self) -> bool:
         """Now and then: has it ended without its runner's last word? Then what it left behind is ours to end."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._observe_at:
             return False
-        self._observe_at = loop.time() + OBSERVE_SECONDS
+        self._observe_at = loop.time() + self._observe_every
+        self._observe_every = min(SELDOM_SECONDS, self._observe_every * 2)
         seen: Observed | None = await self._safely(self.hosted.observe())
         if seen is None or seen.runner_lives or seen.state not in OVER:
             return False
