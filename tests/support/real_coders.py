@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -30,6 +30,7 @@ from tests.support.model_server import Asked, ModelServer
 from tests.support.programs import need
 from tests.support.session_host import kill, processes_with, until
 
+T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 SECONDS = 40.0
 NAMES = (
@@ -164,7 +165,7 @@ class Bench:
         """What the model was asked since it was last chosen."""
         return self.model.to(self.url)
 
-    def _read(self, ask: Callable[[Reads], Any]) -> Any:
+    def _read(self, ask: Callable[[Reads], T]) -> T:
         with contextlib.closing(wiring.open_reads(self.home, self.settings)) as reads:
             return ask(reads)
 

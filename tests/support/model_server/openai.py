@@ -11,7 +11,7 @@ from typing import Any
 from tests.support.model_server.faults import Faults, Reply
 from tests.support.model_server.steps import Kind, Step, Tool, Turn, next_step, text_turns, tokens
 
-ERRORS = {
+ERRORS: dict[int, tuple[str, str | None, str]] = {
     401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided: sk-****."),
     403: ("invalid_request_error", "forbidden", "Your key may not use this."),
     404: ("invalid_request_error", "model_not_found", "There is no such model."),
@@ -36,7 +36,7 @@ def reply(body: dict[str, Any], faults: Faults) -> Reply:
     if failed := _failure(faults):
         return failed
     items = _items(step_of(body), list(_tools(_offered(body))))
-    begun = {
+    begun: dict[str, Any] = {
         "id": _new("resp"),
         "object": "response",
         "created_at": int(time.time()),
@@ -171,8 +171,8 @@ def _failure(faults: Faults) -> Reply | None:
     if (status := faults.status) is None:
         return None
     after = faults[str(status)]
-    headers = (("retry-after", after),) if after else ()
-    return _error(status, *ERRORS.get(status, ("server_error", None, "The server had an error.")), headers)
+    kind, code, text = ERRORS.get(status, ("server_error", None, "The server had an error."))
+    return _error(status, kind, code, text, (("retry-after", after),) if after else ())
 
 
 def _error(status: int, kind: str, code: str | None, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Reply:
