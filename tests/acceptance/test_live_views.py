@@ -85,6 +85,31 @@ def test_logs_follow_until_the_end(cli: Cli) -> None:
     assert err.decode().endswith(f"{uid} is completed: all done\n")
 
 
+def test_what_a_crash_cut_off_is_shown_once(cli: Cli) -> None:
+    """A supervisor that takes over cuts the log back and writes it again: who follows sees every line once."""
+    uid = add(cli, {"say": "hello"})
+    file = cli.task_file(uid, "log.jsonl")
+    lines = [record(uid, offset, text) for offset, text in enumerate(("one", "two", "three", "four"))]
+    file.write_text("".join(lines[:2]))
+    with cli.started("logs", uid, "-f") as following:
+        assert [line_from(following.stdout)[-3:] for _ in range(3)][1:] == ["one", "two"]
+        file.write_text("".join(lines[:3]))
+        assert line_from(following.stdout).endswith("three")
+        file.write_text("".join(lines[:2]))
+        cli.ok("task", uid, "set", "priority=1")  # rings: the cut is seen
+        time.sleep(1.5)
+        file.write_text("".join(lines))
+        assert line_from(following.stdout).endswith("four")
+        following.send_signal(signal.SIGINT)
+        assert following.wait(20) == 130
+
+
+def record(uid: str, offset: int, text: str) -> str:
+    """A line of log.jsonl."""
+    said = {"kind": "text", "text": text}
+    return json.dumps({"session": f"{uid}.1", "offset": offset, "at": 1_700_000_000_000, "said": said}) + "\n"
+
+
 def test_following_can_be_broken_off(cli: Cli) -> None:
     """Ctrl-C ends it with 130; the note says why nothing comes."""
     uid = add(cli, {"say": "hello"})
