@@ -19,7 +19,9 @@ WRITES = script(
     {"text": "Done."},
 )
 FINISH: tuple[Any, ...] = ("echo written > OUT.txt", {"text": "Done."})
-STAYS_ONCE = script(f"test -e began || {{ echo $$ > began; {SLEEPING}; }}", *FINISH)  # in its tool, the first time
+STAYS_ONCE = script(  # in its tool, in the first session
+    f"test -e began || echo $$ > began; case $FLEET_SESSION in *.1) {SLEEPING} ;; esac", *FINISH
+)
 
 
 def began(bench: Bench) -> Callable[[Reads], bool]:

@@ -104,15 +104,16 @@ class Bench:
 
     async def _supervise(self, settings: Settings, done: Callable[[Reads], bool]) -> None:
         house = wiring.open_house(self.home, settings, coder=None, model=None, echo=None)
+        supervisor = supervising.Supervisor(house)
+        life = asyncio.ensure_future(supervisor.run())
         try:
-            supervisor = supervising.Supervisor(house)
             async with asyncio.timeout(SECONDS):
-                life = asyncio.ensure_future(supervisor.run())
                 while not life.done() and not done(house.store):
                     await asyncio.sleep(0.02)
-                supervisor.stop(agents=True)
-                await life
         finally:
+            supervisor.stop(agents=True)
+            async with asyncio.timeout(SECONDS):
+                await life
             house.store.close()
 
     @contextlib.contextmanager
