@@ -5,15 +5,19 @@ FLEET_CHAOS_ROUNDS makes it longer, FLEET_CHAOS_SEED makes it repeat itself as f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
+import subprocess
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 
 from fleet.model.states import OPEN
+from tests.support.disks import small_disk
 from tests.support.session_host import kill, until
 from tests.support.supervised import POINTS, RESCUES, STOPS, Campaign, kill_all
 
@@ -147,3 +151,38 @@ def _adopted(campaign: Campaign) -> bool:
     """Whether a session was taken over."""
     sessions = campaign.ask(lambda store: store.sessions())
     return any(int(one.id.rpartition(".")[2]) < one.epoch for one in sessions)
+
+
+def test_a_database_locked_for_seconds_delays_and_loses_nothing(tmp_path: Path) -> None:
+    """While another holds the write lock nothing is committed; afterwards everything is, once."""
+    campaign = Campaign(tmp_path)
+    campaign.add(4, lines=30)
+    with campaign.supervisor("--drain") as supervisor:
+        campaign.speaking(2)
+        with contextlib.closing(apsw.Connection(str(campaign.home.db))) as other:
+            other.set_busy_timeout(10_000)
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(subprocess.TimeoutExpired):
+                supervisor.wait(3)
+            other.execute("ROLLBACK")
+        assert supervisor.wait(60) == 0, campaign.errors()
+    campaign.check()
+
+
+def test_a_full_disk_delays_and_loses_nothing(tmp_path: Path) -> None:
+    """While no space is left under the home nothing is lost or doubled; when there is some again, all is completed."""
+    script = "i=0; while [ $i -lt 20 ]; do echo line $i; i=$((i + 1)); sleep 0.05; done; echo the end"
+    with small_disk(tmp_path / "disk", kilobytes=8000) as disk:
+        campaign = Campaign(disk)
+        campaign.add(6, description=script)
+        with campaign.supervisor("--drain") as supervisor:
+            spoke = campaign.speaking(2)
+            with (disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+                while filler.write(b"x" * 4096):
+                    pass
+            until(lambda: all(map(campaign.has_ended, spoke)), "the end of those agents")
+            with pytest.raises(subprocess.TimeoutExpired):
+                supervisor.wait(2)
+            (disk / "filler").unlink()
+            assert supervisor.wait(60) == 0, campaign.errors()
+        campaign.check()

@@ -165,6 +165,7 @@ def test_a_session_past_its_time_ends(inside: InHouse) -> None:
     inside.drain()
     (receipt,) = inside.store.receipts(task=uid)
     assert (inside.task(uid).state, receipt.result) == (TaskState.FAILED, Result.TIMEOUT)
+    assert receipt.reason == "it ran longer than 1 s"
 
 
 def test_silence_is_a_stall_unless_a_tool_runs(inside: InHouse) -> None:

@@ -168,6 +168,10 @@ class Campaign:
         stdout = self.home.sessions / session.id / "stdout"
         return stdout.exists() and stdout.stat().st_size > 0
 
+    def has_ended(self, session: Session) -> bool:
+        """Whether there is a record of its end."""
+        return (self.home.sessions / session.id / "exit").exists()
+
     def agent_of(self, session: Session) -> int:
         """The process of an agent."""
         return int((self.home.sessions / session.id / "pid").read_text().split()[1])

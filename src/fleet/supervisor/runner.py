@@ -38,6 +38,7 @@ OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less an
 OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
 UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
 MOST_STDERR = 65_536
+ASKED_BEFORE = "asked before a restart of the supervisor"
 ASK_AGAIN_SECONDS = 2.0  # a host that did not answer
 NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
@@ -100,7 +101,7 @@ class SessionRunner:
         self.progress = self.house.store.progress(self.session.id)
         if self.progress.stopped_for is not None and self.wish is None:
             verb, _, outcome = self.progress.stopped_for.partition(":")
-            self.end(Wish(verb, "asked before a restart of the supervisor", outcome=outcome))
+            self.end(Wish(verb, ASKED_BEFORE, outcome=outcome))
         seen = await self._observe_until_known()
         if seen.state in (HostState.ABSENT, HostState.PREPARED, HostState.STARTING) and await self.hosted.abandon():
             seen = await self._observe_until_known()
@@ -231,13 +232,15 @@ class SessionRunner:
         lost = seen is None and outcome.kind in UNSEEN  # else its own words tell how it ended
         if lost and not stopped_for:
             outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its process is gone and left no record of its end")
+        if self.wish is not None and verb == "limit" and self.wish.reason != ASKED_BEFORE:
+            outcome = replace(outcome, reason=self.wish.reason)
         if self.wish is not None and not verb and outcome.kind is not OutcomeKind.OK:
             verb = self.wish.verb  # it ended by itself before it could be told to
         end = Ending(outcome=outcome.kind.value, state=SessionState.LOST if lost else SessionState.EXITED)
         await self._settle(self._decision(verb, outcome), end, carried_out=bool(verb))
 
     def _decision(self, verb: str, outcome: Outcome) -> ending.Decision:
-        wish = self.wish or Wish(verb, "asked before a restart of the supervisor")
+        wish = self.wish or Wish(verb, ASKED_BEFORE)
         spent = ending.Spent(
             charged=self.task.charged,
             sessions=self.task.epoch,
