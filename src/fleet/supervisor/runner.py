@@ -19,7 +19,7 @@ from fleet.coders.coder import Exit as CoderExit
 from fleet.coders.prompts import compose_prompt
 from fleet.config.settings import Coder as CoderOptions
 from fleet.errors import Conflict, Fenced, NotFound, NotStarted, TransportError, UsageError
-from fleet.hosts.facts import HostState, Observed
+from fleet.hosts.facts import Exit, HostState, Observed
 from fleet.hosts.lines import Line
 from fleet.hosts.session import HostedSession
 from fleet.model import stream as st
@@ -72,6 +72,7 @@ class SessionRunner:
         self._stopped = False
         self._observe_at = 0.0
         self._observe_every = OBSERVE_SECONDS
+        self._began = self._spoke = 0.0  # by the loop's clock, which nobody sets: a wrong clock ends no session
 
     def end(self, wish: Wish) -> None:
         """Ask it to end; the first wish counts. One that a crash left without its intent is given it."""
@@ -110,6 +111,9 @@ class SessionRunner:
             seen = await self._observe_until_known()
         if seen.runner_lives:
             self._heard()
+        now = asyncio.get_running_loop().time()
+        self._began = now - max(0, now_ms() - (self.session.started_at or self.session.claimed_at)) / 1000
+        self._spoke = max(self._began, now - seen.idle_ms / 1000)
         if seen.state in (HostState.ABANDONED, HostState.ABSENT):
             unlaunched = ending.Retry(reason="it had not started when its supervisor ended", charged=False)
             await self._settle(unlaunched, Ending(outcome="interrupted", state=SessionState.LOST))
@@ -149,6 +153,7 @@ class SessionRunner:
         self.house.at("launched")
         self.session = await self.house.store.started(self.session.fence, started.pid, by=self.house.name)
         self._heard()
+        self._began = self._spoke = asyncio.get_running_loop().time()
         self.house.at("started")
         self.house.log("session_started", session=self.session.id, coder=self.session.coder, pid=started.pid)
         return True
@@ -200,6 +205,7 @@ class SessionRunner:
         self.record.add(said, now)
         self.house.at("logged")
         self.progress = replace(self.progress, cursor=got.cursor, last_output_at=now)
+        self._spoke = asyncio.get_running_loop().time()
         self._keep_state(self.state)
         await self.house.store.record(self.session.fence, self.progress)
         self.house.at("recorded")
@@ -223,7 +229,7 @@ class SessionRunner:
     async def _conclude(self) -> None:
         """The outcome, the decision, the transaction."""
         self.house.at("concluding")
-        seen = await self._safely(self.hosted.exit())
+        seen = await self._exit_until_known()
         stderr = (await self._stderr()).decode("utf-8", "replace")
         self.record.keep_stderr(stderr)
         verb, _, stopped_for = (self.progress.stopped_for or "").partition(":")
@@ -243,9 +249,9 @@ class SessionRunner:
         wish = self.wish or Wish(verb, ASKED_BEFORE)
         spent = ending.Spent(
             charged=self.task.charged,
-            sessions=self.task.epoch,
+            sessions=1 + self._fresh_sessions(),
             usage=self.progress.usage,
-            duration_ms=now_ms() - (self.session.started_at or self.session.claimed_at),
+            duration_ms=max(0, now_ms() - (self.session.started_at or self.session.claimed_at)),
         )
         if verb == "stop":
             return ending.Finish(Verdict(result=Result.SKIP, reason=wish.reason, usage=spent.usage))
@@ -372,6 +378,11 @@ class SessionRunner:
         self.state = state
         self.progress = replace(self.progress, parser=msgspec.Raw(msgspec.json.encode(state)))
 
+    def _fresh_sessions(self) -> int:
+        """How many sessions of the task ended because their context was full."""
+        known = self.house.store.sessions(task=self.task.uid)
+        return sum(found.outcome == OutcomeKind.CONTEXT.value for found in known)
+
     def _failed_starts(self) -> int:
         """How many sessions in a row, this one too, did not start though they were told to."""
         known = [found for found in self.house.store.sessions(task=self.task.uid) if found.id != self.session.id]
@@ -403,13 +414,12 @@ class SessionRunner:
             idle_seconds=configured.idle_seconds,
             context_pct=configured.context_pressure_threshold_pct,
         )
-        began = self.session.started_at or self.session.claimed_at
-        now = now_ms()
+        now = asyncio.get_running_loop().time()
         crossed = limits.exceeded(
             bounds,
             self.progress,
-            elapsed_ms=now - began,
-            idle_ms=now - max(self.progress.last_output_at or 0, began),
+            elapsed_ms=int((now - self._began) * 1000),
+            idle_ms=int((now - self._spoke) * 1000),
             in_tool=self.progress.tools_running > 0,
             window=self.coder.context_limit(self.session.model),
         )
@@ -436,6 +446,15 @@ class SessionRunner:
             grace = self.house.settings.supervisor.grace_seconds
             return await self._safely(self.hosted.sweep(grace_seconds=grace)) is not None
         return True
+
+    async def _exit_until_known(self) -> Exit | None:
+        """The record of its end, or None when there is none: which is not the same as no answer."""
+        while True:
+            try:
+                return await self.hosted.exit()
+            except TransportError as exc:
+                self.house.log("host_silent", session=self.session.id, error=str(exc))
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     async def _observe_until_known(self) -> Observed:
         while True:
