@@ -29,7 +29,9 @@ class FileLock:
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
 
     def _wait(self) -> None:
         """Blocking is fair and polling is not, but blocking has no deadline of its own."""

@@ -50,6 +50,7 @@ class PostgresTx:
     def __init__(self, connection: psycopg.Connection[Row], now: int, *, writing: bool) -> None:
         self._connection = connection
         self.now = now
+        self.changed = False
         self.for_update = " FOR UPDATE" if writing else ""
         self.skip_locked = " FOR UPDATE SKIP LOCKED" if writing else ""
 
@@ -57,12 +58,16 @@ class PostgresTx:
         return self._connection.execute(_dialect(sql), values).fetchall()
 
     def run(self, sql: str, *values: Value) -> int:
-        return self._connection.execute(_dialect(sql), values).rowcount
+        count = self._connection.execute(_dialect(sql), values).rowcount
+        self.changed = self.changed or count > 0
+        return count
 
     def insert(self, sql: str, *values: Value) -> int:
+        self.changed = True
         return int(self.rows(f"{sql} RETURNING seq", *values)[0][0])
 
     def many(self, sql: str, values: Iterable[tuple[Value, ...]]) -> None:
+        self.changed = True
         with self._connection.cursor() as cursor:
             cursor.executemany(_dialect(sql), values)
 
@@ -180,7 +185,6 @@ class PostgresEngine:
         except Exception as exc:
             pending.reject(exc)
             return
-        self._own.untold = True
         if self._after_commit is not None:
             self._after_commit()
         pending.resolve(value)
@@ -200,7 +204,10 @@ class PostgresEngine:
         with connection.transaction():
             if not writing:
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return body(PostgresTx(connection, self._clock(), writing=writing))
+            tx = PostgresTx(connection, self._clock(), writing=writing)
+            value = body(tx)
+        self._own.untold = getattr(self._own, "untold", False) or tx.changed  # once it is committed
+        return value
 
     def _again(self, act: Callable[[], T]) -> T:
         """Try again what lost a race: a deadlock, a conflict of snapshots, an id that another took a moment before."""
@@ -265,6 +272,7 @@ class _Writers:
     def __init__(self, commit: Callable[[Callable[[Tx], Any], Pending[Any]], None], idle: Callable[[], None]) -> None:
         self._commit = commit
         self._idle = idle
+        self._closed = False
         self._queue: queue.SimpleQueue[tuple[Callable[[Tx], Any], Pending[Any]] | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._loop, name=f"fleet-writer-{n}", daemon=True) for n in range(WRITERS)
@@ -273,9 +281,13 @@ class _Writers:
             thread.start()
 
     def put(self, body: Callable[[Tx], Any], pending: Pending[Any]) -> None:
+        if self._closed:
+            pending.reject(StoreError("the store is closed; nothing was written"))
+            return
         self._queue.put((body, pending))
 
     def close(self) -> None:
+        self._closed = True
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:

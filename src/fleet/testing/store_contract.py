@@ -14,7 +14,7 @@ from typing import Protocol
 
 import pytest
 
-from fleet.errors import Conflict, CycleError, Fenced, IllegalMove, LeaseLost, NotFound, UsageError
+from fleet.errors import Conflict, CycleError, Fenced, IllegalMove, LeaseLost, NotFound, StoreError, UsageError
 from fleet.model.event import kind_of
 from fleet.model.host import Host
 from fleet.model.receipt import Usage
@@ -614,13 +614,18 @@ class StoreContract:
         audit(reader)
 
     def test_a_commit_rings(self, stores: Stores) -> None:
-        """A listener in another process is woken by a commit, and not without one."""
+        """A listener in another process is woken by a commit, and not without one, nor by one that changed nothing."""
         listener, writer = stores.open(), stores.open()
         bell = listener.listen()
         try:
             assert not bell.wait(0)
             self.add(writer, "ding")
             assert bell.wait(10)
+            assert not bell.wait(0.05)
+            writer.join("idle", machine="here", pid=1, seconds=60).result()
+            assert bell.wait(10)
+            writer.claim("idle", [], DEFAULTS).result()
+            writer.claim("idle", slots(1, runs=frozenset({"no-such-run"})), DEFAULTS).result()
             assert not bell.wait(0.05)
         finally:
             bell.close()
@@ -640,6 +645,13 @@ class StoreContract:
         assert len(other.tasks()) == 51
         assert len(other.comments(task.uid)) == 50
         audit(other)
+
+    def test_a_closed_store_answers(self, stores: Stores) -> None:
+        """A verb that comes after the store was closed is refused, not left waiting."""
+        store = stores.open(grouped=True)
+        store.close()
+        with pytest.raises(StoreError, match="closed"):
+            store.submit([a_task("late")], by=ME).result(10)
 
     def test_verbs_can_be_awaited(self, stores: Stores) -> None:
         """In a loop, many verbs are awaited at once and each gets its own answer."""

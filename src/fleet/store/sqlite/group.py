@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fleet.errors import StoreError
 from fleet.store.pending import Pending
 
 if TYPE_CHECKING:
@@ -21,14 +22,19 @@ class Group:
 
     def __init__(self, commit: Callable[[list[Asked]], None]) -> None:
         self._commit = commit
+        self._closed = False
         self._queue: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name="fleet-writer", daemon=True)
         self._thread.start()
 
     def put(self, body: Callable[[Tx], Any], pending: Pending[Any]) -> None:
+        if self._closed:
+            pending.reject(StoreError("the store is closed; nothing was written"))
+            return
         self._queue.put((body, pending))
 
     def close(self) -> None:
+        self._closed = True
         self._queue.put(None)
         self._thread.join()
 

@@ -137,11 +137,13 @@ class SqliteWriter:
         try:
             with translated(self.path), self._writing, self._lock:
                 self._refuse_replaced()
+                before = self._connection.total_changes()
                 done, refused = self._transact(batch)
+                changed = self._connection.total_changes() != before
         except Exception as exc:
             answer([], [(pending, exc) for _, pending in batch])
             return
-        if done:
+        if changed:  # a claim that found nothing is no news
             self._ringer.ring()
             if self._after_commit is not None:
                 self._after_commit()
