@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from fleet.coders.coder import Coder, SupportsResume, Work
+from fleet.coders.coder import Coder, Work
 from fleet.coders.coder import Exit as CoderExit
 from fleet.coders.prompts import compose_prompt
 from fleet.config.settings import Coder as CoderOptions
@@ -29,6 +29,8 @@ from fleet.model.session import Ending, Progress, Session
 from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
+from fleet.supervisor.counting import counted
+from fleet.supervisor.history import History, decoded
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.record import StreamRecord
 from fleet.supervisor.requests import Requests
@@ -41,7 +43,6 @@ MOST_STDERR = 65_536
 ASKED_BEFORE = "asked before a restart of the supervisor"
 ASK_AGAIN_SECONDS = 2.0  # a host that did not answer
 NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
-RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -63,6 +64,7 @@ class SessionRunner:
         self.session = session
         self.coder: Coder = house.coder(session.coder)
         self.hosted = HostedSession(house.transport, str(house.home.sessions), session.id, session.epoch)
+        self.history = History(house.store, session, self.coder)
         self.progress = Progress()
         self.state: Any = None
         self.record = StreamRecord(house.home.task_dir(task.uid), session.id, shared=not house.alone)
@@ -91,7 +93,7 @@ class SessionRunner:
             await self._settle(ending.Finish(verdict), Ending(outcome="crashed"))
             return
         except NotStarted as exc:
-            decision = ending.after_no_start(str(exc), self._failed_starts())
+            decision = ending.after_no_start(str(exc), 1 + self.history.failed_starts())
             await self._settle(decision, Ending(outcome="transient", state=SessionState.LOST))
             return
         if launched:
@@ -135,7 +137,7 @@ class SessionRunner:
             "FLEET_ARTIFACT_DIR": str(self.house.home.task_dir(self.task.uid) / "artifacts"),
         }
         self.progress = replace(self.progress, coder_session=launch.coder_session)
-        self._keep_state(self.coder.begin(self._before()))
+        self._keep_state(self.coder.begin(self.history.parser_state()))
         self.house.at("claimed")
         await self.hosted.prepare(msgspec.structs.replace(launch, env=env))
         self.house.at("prepared")
@@ -249,7 +251,7 @@ class SessionRunner:
         wish = self.wish or Wish(verb, ASKED_BEFORE)
         spent = ending.Spent(
             charged=self.task.charged,
-            sessions=1 + self._fresh_sessions(),
+            sessions=1 + self.history.full_contexts(),
             usage=self.progress.usage,
             duration_ms=max(0, now_ms() - (self.session.started_at or self.session.claimed_at)),
         )
@@ -311,7 +313,7 @@ class SessionRunner:
 
     def _work(self) -> Work:
         task, home = self.task, self.house.home
-        resume = self._resumable()
+        resume = self.history.resumable()
         cwd = task.cwd or str(home.path)
         prompt = compose_prompt(
             task=task.uid,
@@ -341,55 +343,13 @@ class SessionRunner:
         """What the settings say of this coder."""
         return self.house.settings.coders.get(self.session.coder) or CoderOptions()
 
-    def _last(self) -> Session | None:
-        """The session before this one that began, if it was by the same coder and on the same host."""
-        known = self.house.store.sessions(task=self.task.uid)
-        before = [found for found in known if found.id != self.session.id and found.started_at is not None]
-        last = before[-1] if before else None
-        same = last is not None and (last.coder, last.host) == (self.session.coder, self.session.host)
-        return last if same else None
-
-    def _resumable(self) -> str | None:
-        """The conversation to go on with: only where the coder can, and where its last session did not spoil it."""
-        last = self._last()
-        if last is None or last.outcome not in RESUMED_AFTER or not isinstance(self.coder, SupportsResume):
-            return None
-        progress = self.house.store.progress(last.id)
-        return progress.coder_session if progress.cursor else None  # one that said nothing has no conversation
-
-    def _before(self) -> Any:
-        """The last parser state of the conversation that goes on: vendors count on across sessions."""
-        last = self._last()
-        if last is None or self._resumable() is None:
-            return None
-        return self._decode(self.house.store.progress(last.id).parser)
-
     def _decoded_state(self) -> Any:
-        found = self._decode(self.progress.parser)
+        found = decoded(self.coder, self.progress.parser)
         return self.coder.begin() if found is None else found
-
-    def _decode(self, raw: msgspec.Raw) -> Any:
-        try:
-            return msgspec.json.decode(raw, type=self.coder.state_type) if bytes(raw) != b"null" else None
-        except msgspec.DecodeError:
-            return None
 
     def _keep_state(self, state: Any) -> None:
         self.state = state
         self.progress = replace(self.progress, parser=msgspec.Raw(msgspec.json.encode(state)))
-
-    def _fresh_sessions(self) -> int:
-        """How many sessions of the task ended because their context was full."""
-        known = self.house.store.sessions(task=self.task.uid)
-        return sum(found.outcome == OutcomeKind.CONTEXT.value for found in known)
-
-    def _failed_starts(self) -> int:
-        """How many sessions in a row, this one too, did not start though they were told to."""
-        known = [found for found in self.house.store.sessions(task=self.task.uid) if found.id != self.session.id]
-        count = 1
-        while known and (last := known.pop()).started_at is None and last.outcome == "transient":
-            count += 1
-        return count
 
     async def _stderr(self) -> bytes:
         """The last of it; most are short, and then no process is needed to know how long."""
@@ -482,34 +442,6 @@ class SessionRunner:
                 await self._wished.wait()
         except TimeoutError:
             return
-
-
-def counted(progress: Progress, said: st.AnySaid) -> Progress:
-    """The counters after one more thing said."""
-    usage = progress.usage
-    usage = replace(usage, events=usage.events + 1)
-    match said:
-        case st.Used():
-            usage = replace(
-                usage,
-                input_tokens=usage.input_tokens + said.input_tokens,
-                cached_tokens=usage.cached_tokens + said.cached_tokens,
-                output_tokens=usage.output_tokens + said.output_tokens,
-                cost_microusd=usage.cost_microusd + said.cost_microusd,
-            )
-        case st.ToolStarted():
-            usage = replace(usage, tool_calls=usage.tool_calls + 1)
-            progress = replace(progress, tools_running=progress.tools_running + 1)
-        case st.ToolEnded():
-            progress = replace(progress, tools_running=max(0, progress.tools_running - 1))
-        case st.Context():
-            peak = max(progress.peak_context_tokens, said.tokens)
-            progress = replace(progress, context_tokens=said.tokens, peak_context_tokens=peak)
-        case st.Started(coder_session=str(name)):
-            progress = replace(progress, coder_session=name)
-        case _:
-            pass
-    return replace(progress, usage=usage)
 
 
 async def _awaited(pending: Any) -> Task:
