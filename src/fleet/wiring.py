@@ -132,9 +132,10 @@ def open_house(home: Home, settings: Settings, *, coder: str | None, model: str 
     from fleet.supervisor.house import House
     from fleet.supervisor.journal import Journal
 
+    store = open_store(home, settings, grouped=True)
     return House(
         name=f"sup-{os.urandom(4).hex()}",
-        store=open_store(home, settings, grouped=True),
+        store=store,
         home=home,
         settings=settings,
         transport=LocalTransport(),
@@ -144,6 +145,7 @@ def open_house(home: Home, settings: Settings, *, coder: str | None, model: str 
         journal=Journal(home.logs, echo),
         coder=coder,
         model=model,
+        mirror=mirroring(home, settings, store),
     )
 
 

@@ -192,6 +192,31 @@ def test_a_wish_is_not_forgotten_when_its_session_ends_first(inside: InHouse) ->
     asyncio.run(work())
 
 
+def test_a_restart_ends_one_session_only(inside: InHouse) -> None:
+    """A restart is carried out by the session that begins then: that one is not ended for the same wish again."""
+    uid = inside.add(command=WAITS)
+
+    async def work() -> None:
+        async with inside.supervising() as supervisor:
+            fulfil = supervisor.house.store.fulfil
+
+            async def late(*args: Any, **fields: Any) -> Any:
+                await inside.until(lambda: len(inside.store.sessions(task=uid)) > 1, "another session")
+                await inside.until(lambda: running(inside) == 1, "its agent")
+                return await fulfil(*args, **fields)
+
+            supervisor.house.store.fulfil = late  # type: ignore[method-assign,assignment]
+            await inside.until(lambda: running(inside) == 1, "an agent")
+            with inside.control() as control:
+                control.restart(uid, "because")
+            await inside.until(lambda: inside.store.intents(target=uid)[0].outcome == "done", "an outcome")
+            go(inside, uid)
+            await inside.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(work())
+    assert [session.outcome for session in inside.store.sessions(task=uid)] == ["interrupted", "ok"]
+
+
 def test_a_drain_ends_though_a_task_waits_for_a_person(inside: InHouse) -> None:
     """A queued task whose need is blocked does not keep a draining supervisor; one that is due later does."""
     asked = inside.add({"ask": "Which?"})

@@ -17,7 +17,7 @@ from fleet.errors import Conflict, UsageError
 if TYPE_CHECKING:
     from fleet.cli.context import Context
 
-NOT_STARTED = 3
+NOT_STARTED = NOT_FINISHED = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +50,7 @@ def _supervise(args: argparse.Namespace, context: Context) -> int:
     import asyncio
 
     from fleet import wiring
+    from fleet.cli.words import count
     from fleet.config.home import require
     from fleet.supervisor.guard import Guard
 
@@ -63,9 +64,13 @@ def _supervise(args: argparse.Namespace, context: Context) -> int:
             house.store.close()
     if context.json:
         context.print_json(done)
-    elif done.left_running:
-        context.note(f"{done.left_running} sessions go on; the next `fleet run` takes them over")
-    return 0
+    elif not args.quiet:
+        context.note(f"{count(done.completed, 'task')} completed, {done.failed} failed, {done.waiting} wait for you")
+    if done.left_running and not context.json:
+        context.note(f"{count(done.left_running, 'session')} left running; the next `fleet run` takes over")
+    if not args.drain:
+        return 0
+    return 1 if done.failed else NOT_FINISHED if done.waiting else 0
 
 
 async def _alive(house: Any, args: argparse.Namespace) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -36,6 +37,7 @@ class House:
         model: str | None = None,
         lease_seconds: float = 30.0,
         at: Callable[[str], object] = lambda _: None,
+        mirror: Callable[[], object] = lambda: None,
     ) -> None:
         self.name = name
         self.store = store
@@ -52,6 +54,7 @@ class House:
         self._coders: dict[str, Coder] = {}
         self._coder, self._model = coder, model
         self.paused_coders: dict[str, int] = {}  # until when, UTC milliseconds
+        self.mirror = mirror
 
     @property
     def alone(self) -> bool:
@@ -61,7 +64,7 @@ class House:
     @property
     def place(self) -> str:
         """Where our sessions are: this machine, and the directory that they are kept in."""
-        return f"{self.machine}:{self.home.path}"
+        return f"{self.machine}:{os.path.realpath(self.home.path)}"
 
     @property
     def defaults(self) -> Defaults:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fleet.errors import Conflict, LeaseLost
+from fleet.model import event as ev
 from fleet.model.intent import Intent
 from fleet.model.states import ENDED, IN_PROGRESS, TaskState
 from fleet.model.task import Task
@@ -24,7 +25,9 @@ async def run_once(house: House, running: Mapping[str, SessionRunner]) -> None:
     for intent in house.store.intents():
         task = house.store.task(intent.target)
         runner = running.get(task.session or "")
-        if runner is not None:
+        if runner is not None and intent.verb == "restart" and _began_since(house, intent, runner.session.id):
+            await house.store.fulfil(intent.id, "done", by=house.name, detail=f"{runner.session.id} has begun")
+        elif runner is not None:
             runner.end(Wish(intent.verb, _reason(intent), by=intent.by, intent=intent.id))
         elif task.state not in IN_PROGRESS:
             await _without_session(house, intent, task)
@@ -47,6 +50,18 @@ async def _without_session(house: House, intent: Intent, task: Task) -> None:
         return
     did = "done" if task.state in DONE.get(intent.verb, frozenset()) else "refused"
     await store.fulfil(intent.id, did, by=by, detail=f"the task is {task.state.value}")
+
+
+def _began_since(house: House, intent: Intent, session: str) -> bool:
+    """Whether a session was claimed after the intent, by the order of the ledger: it is then the one asked for."""
+    asked = False
+    for entry in house.store.chain(intent.target):
+        match entry.event:
+            case ev.IntentRecorded(intent=found) if found.id == intent.id:
+                asked = True
+            case ev.TaskClaimed(session=found) if found.id == session:
+                return asked
+    return False
 
 
 def _reason(intent: Intent) -> str:

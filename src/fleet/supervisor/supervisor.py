@@ -27,6 +27,7 @@ LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
 RESCUE_SECONDS = 10.0
 AGAIN_SECONDS = 1.0  # after something that may be better by then
 LOOKED_AT = 1000
+MIRROR_SECONDS = 0.5
 
 
 class Supervised(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +35,9 @@ class Supervised(msgspec.Struct, frozen=True, kw_only=True):
 
     sessions: int
     left_running: int
+    completed: int  # of the tasks that it had a session of
+    failed: int
+    waiting: int  # for a person, or for a verifier
 
 
 class Supervisor:
@@ -50,6 +54,8 @@ class Supervisor:
         self._sessions = 0
         self._failure: BaseException | None = None
         self._toml_seen: int | None = None
+        self._mirror_at = 0.0
+        self._driven: set[str] = set()  # the tasks that we had a session of
 
     def stop(self, *, agents: bool = False) -> None:
         """Stop claiming and leave; the agents run on unless they are to be stopped too."""
@@ -76,10 +82,18 @@ class Supervisor:
             bell.close()
             with contextlib.suppress(FleetError):
                 await house.store.leave(house.name, reason="ended")
+                await self._mirror(now=True)
             house.log("supervisor_ended", supervisor=house.name, left_running=len(self._running))
         if self._failure is not None:
             raise self._failure
-        return Supervised(sessions=self._sessions, left_running=len(self._running))
+        states = [task.state for task in house.store.tasks_by_uid(self._driven).values()]
+        return Supervised(
+            sessions=self._sessions,
+            left_running=len(self._running),
+            completed=states.count(TaskState.COMPLETED),
+            failed=states.count(TaskState.FAILED),
+            waiting=sum(state in (TaskState.BLOCKED, TaskState.PARTIAL) for state in states),
+        )
 
     async def _watched(self, loop: Coroutine[Any, Any, None]) -> None:
         """A loop whose death ends the supervisor: it is written down, then raised at the end."""
@@ -105,6 +119,7 @@ class Supervisor:
                     rescue_at = loop.time() + min(RESCUE_SECONDS, self.house.lease_seconds / 3)
                 await intents.run_once(self.house, self._running)
                 await self._claim()
+                await self._mirror()
                 if self._drain and not self._running and not self._more_to_come():
                     return
             except (FleetError, OSError) as exc:
@@ -114,6 +129,13 @@ class Supervisor:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self.house.wake.wait()
+
+    async def _mirror(self, *, now: bool = False) -> None:
+        """Keep fleet.jsonl up with the ledger, in a thread and now and then: nobody waits for it."""
+        loop = asyncio.get_running_loop()
+        if now or loop.time() >= self._mirror_at:
+            self._mirror_at = loop.time() + MIRROR_SECONDS
+            await asyncio.to_thread(self.house.mirror)
 
     async def _claim(self) -> None:
         busy = [runner.session.worker for runner in self._running.values()]
@@ -163,6 +185,7 @@ class Supervisor:
 
     def _start(self, task: Task, session: Session, *, attach: bool) -> None:
         self._sessions += 1
+        self._driven.add(session.task)
         try:
             runner = SessionRunner(self.house, task, session)
         except FleetError as exc:  # its coder is not there, or is broken
