@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,9 +26,12 @@ from fleet.supervisor.runner import SessionRunner, Wish
 
 LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
 RESCUE_SECONDS = 10.0
+STOP_SECONDS = 20.0  # for agents to end, beside their graces
 AGAIN_SECONDS = 1.0  # after something that may be better by then
 LOOKED_AT = 1000
 MIRROR_SECONDS = 0.5
+
+Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Supervised(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,17 +193,17 @@ class Supervisor:
         try:
             runner = SessionRunner(self.house, task, session)
         except FleetError as exc:  # its coder is not there, or is broken
-            work = refuse(self.house, session, str(exc))
+            work: Work = partial(refuse, self.house, session, str(exc))
         else:
             self._running[session.id] = runner
-            work = runner.attach() if attach else runner.run()
+            work = runner.attach if attach else runner.run
         self._tasks[session.id] = asyncio.get_running_loop().create_task(self._drive(session.id, work))
 
-    async def _drive(self, session: str, work: Coroutine[Any, Any, None] | None) -> None:
+    async def _drive(self, session: str, work: Work | None) -> None:
         """One session's task. A fence is not an error: somebody else has it now. Anything else must be seen."""
         while work is not None:
             try:
-                await work
+                await work()
                 work = None
             except Fenced as exc:
                 self.house.log("session_fenced", session=session, error=str(exc))
@@ -212,7 +216,7 @@ class Supervisor:
                     return
                 self.house.log("session_delayed", session=session, error=str(exc))
                 await asyncio.sleep(AGAIN_SECONDS)
-                work = self._again(session)
+                work = partial(self._again, session)
         self._running.pop(session, None)
         self._tasks.pop(session, None)
         self.house.wake.set()
@@ -234,7 +238,9 @@ class Supervisor:
         if self._stop_agents and self._failure is None:
             for runner in self._running.values():
                 runner.end(Wish("shutdown", "the supervisor was told to stop its agents"))
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            with contextlib.suppress(TimeoutError):  # a host that does not answer keeps its agent
+                async with asyncio.timeout(STOP_SECONDS + 3 * self.house.settings.supervisor.grace_seconds):
+                    await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _let_go(self) -> None:
         for driving in list(self._tasks.values()):
