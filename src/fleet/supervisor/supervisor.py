@@ -124,7 +124,7 @@ class Supervisor:
                 await intents.run_once(self.house, self._running)
                 await self._claim()
                 await self._mirror()
-                if self._drain and not self._running and not self._more_to_come():
+                if self._drain and not self._tasks and not self._more_to_come():
                     return
             except (FleetError, OSError) as exc:
                 if not may_pass(exc):
