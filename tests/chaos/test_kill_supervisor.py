@@ -40,7 +40,7 @@ def test_a_supervisor_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: P
     campaign = Campaign(tmp_path)
     campaign.add(6)
     while campaign.kills < ROUNDS:
-        if not campaign.killed_after(chance.uniform(0.2, 1.2)) or chance.random() < 0.5:
+        if not campaign.killed_after(chance.uniform(0.0, 0.9)) or chance.random() < 0.5:
             campaign.add(3, lines=chance.randrange(1, 20))
     campaign.drain()
     campaign.check()

@@ -116,14 +116,19 @@ class Campaign:
             process.wait()
 
     def killed_after(self, seconds: float) -> bool:
-        """Let one work for that long. False: it had nothing left to do before."""
+        """Let one work for that long, once it has begun. False: it had nothing left to do before."""
+        before = self._begun()
         with self.supervisor("--drain") as process:
+            until(lambda: self._begun() > before, "a supervisor")
             try:
                 assert process.wait(seconds) == 0, self.errors()
             except subprocess.TimeoutExpired:
                 self.kills += 1
                 return True
         return False
+
+    def _begun(self) -> int:
+        return sum(file.read_bytes().count(b'"supervisor_started"') for file in self.home.logs.glob("*.jsonl"))
 
     def killed_at(self, point: str, nth: int = 1) -> None:
         """Let one work until it comes to a point for the nth time."""
