@@ -54,7 +54,7 @@ def table(parts: dict[str, Any]) -> str:
     lines = [
         "# Results",
         "",
-        "Written by `make bench`. Ratios are taken within one run; absolute figures are of the machine named with them.",
+        "Written by `make bench`. Ratios are taken within one run; absolute figures are of the machine named.",
     ]
     for name, part in parts.items():
         lines += ["", f"## {name}", "", part["when"], "", "| what | measured | promised | kept | note |"]
