@@ -161,10 +161,10 @@ class Campaign:
         return found
 
     def speaking(self, n: int) -> list[Session]:
-        """Wait until that many sessions of agents have spoken."""
+        """Wait until that many agents live and have spoken."""
 
         def speak() -> list[Session]:
-            found = [one for one in self.live() if self._said(one)]
+            found = [one for one in self.live() if self._said(one) and lives(self.agent_of(one))]
             return found if len(found) >= n else []
 
         return until(speak, f"the words of {n} agents")
