@@ -55,7 +55,7 @@ def test_a_supervisor_killed_at_every_point_loses_and_doubles_nothing(tmp_path: 
         for point in chance.sample(POINTS, len(POINTS)):
             nth = 1
             if point in RESCUES + STOPS:
-                (uid,) = campaign.add(lines=200, priority=0)
+                (uid,) = campaign.add(lines=100, priority=0)
                 campaign.killed_when_it_speaks(uid)
             else:
                 campaign.add(2)
@@ -74,7 +74,7 @@ def test_a_supervisor_killed_at_every_point_loses_and_doubles_nothing(tmp_path: 
 def test_a_killed_agent_is_tried_again_and_charged(tmp_path: Path) -> None:
     """An agent that is killed has used an attempt; its task is tried again and completed."""
     campaign = Campaign(tmp_path)
-    campaign.add(3, lines=30)
+    campaign.add(3, lines=20)
     with campaign.supervisor("--drain") as supervisor:
         victims = campaign.speaking(3)
         for session in victims:
@@ -116,7 +116,7 @@ def test_a_runner_killed_while_it_sweeps_holds_nothing_up(tmp_path: Path) -> Non
 def test_a_reboot_loses_nothing(tmp_path: Path, chance: random.Random) -> None:
     """When everything is killed at once, the sessions are found gone, and their tasks are tried again and completed."""
     campaign = Campaign(tmp_path)
-    campaign.add(4, lines=40)
+    campaign.add(4, lines=25)
     for _ in range(max(1, ROUNDS // 5)):
         with campaign.supervisor() as supervisor:
             gone = campaign.speaking(4)
@@ -134,7 +134,7 @@ def test_a_frozen_supervisor_is_fenced(tmp_path: Path, postgres_url: str) -> Non
     """A supervisor that is frozen past its lease loses its sessions to another, and finishes nothing when it thaws."""
     campaign = Campaign(tmp_path, store_url=postgres_url, schema=f"chaos_{time.time_ns()}")
     with campaign.supervisor("--lease", "1.5") as frozen:
-        campaign.add(4, lines=200)
+        campaign.add(4, lines=120)
         campaign.speaking(4)
         _freeze(frozen, postgres_url)
         with campaign.supervisor("--lease", "1.5") as other:
@@ -176,7 +176,7 @@ def test_a_database_locked_for_seconds_delays_and_loses_nothing(tmp_path: Path) 
             other.set_busy_timeout(10_000)
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(subprocess.TimeoutExpired):
-                supervisor.wait(3)
+                supervisor.wait(1.5)
             other.execute("ROLLBACK")
         assert supervisor.wait(60) == 0, campaign.errors()
     campaign.check()
@@ -195,7 +195,7 @@ def test_a_full_disk_delays_and_loses_nothing(tmp_path: Path) -> None:
                     pass
             until(lambda: all(map(campaign.has_ended, spoke)), "the end of those agents")
             with pytest.raises(subprocess.TimeoutExpired):
-                supervisor.wait(2)
+                supervisor.wait(1)
             (disk / "filler").unlink()
             assert supervisor.wait(60) == 0, campaign.errors()
         campaign.check()
