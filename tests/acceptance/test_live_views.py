@@ -32,7 +32,7 @@ def add(cli: Cli, *steps: dict[str, object]) -> str:
 def test_logs_are_in_words(cli: Cli) -> None:
     """What was said, which tools were called, what failed, and in the end what was used; no line for what went well."""
     uid = add(cli, *SPEAKS)
-    cli.ok("run", "--drain", "-q")
+    assert cli.run("run", "--drain", "-q").code in (0, 1, 3)  # by what became of the tasks
     heading, *said, total = cli.ok("logs", uid).lines
     assert heading.startswith(f"--- {uid}.1  ")
     assert [line[10:] for line in said] == [
@@ -53,7 +53,7 @@ def test_logs_can_be_raw(cli: Cli) -> None:
     """--raw gives the lines of log.jsonl as they are, --json the records, and a session's id only its own."""
     uid = add(cli, {"say": "hello"}, {"end": "crashed"})
     cli.ok("config", "set", "supervisor.backoff_seconds=0", "supervisor.max_attempts=2")
-    cli.ok("run", "--drain", "-q")
+    assert cli.run("run", "--drain", "-q").code in (0, 1, 3)  # by what became of the tasks
     file = cli.task_file(uid, "log.jsonl").read_text()
     assert cli.ok("logs", uid, "--raw", "-n", "1000").out == file
     records = cli.json("logs", uid, "-n", "1000")["records"]
@@ -66,7 +66,7 @@ def test_logs_can_be_raw(cli: Cli) -> None:
 def test_an_agent_cannot_draw_on_the_terminal(cli: Cli) -> None:
     """Control characters in what an agent said are not printed as such."""
     uid = add(cli, {"say": "\x1b]0;owned\x07\x1b[2J"})
-    cli.ok("run", "--drain", "-q")
+    assert cli.run("run", "--drain", "-q").code in (0, 1, 3)  # by what became of the tasks
     assert "owned" in cli.ok("logs", uid).out
     assert "\x1b" not in cli.ok("logs", uid).out
     assert "\x07" not in cli.ok("logs", uid).out

@@ -20,7 +20,7 @@ def play(cli: Cli, *steps: dict[str, object], **settings: int) -> str:
     for name, value in {"backoff_seconds": 0, "max_attempts": 2, **settings}.items():
         cli.ok("config", "set", f"supervisor.{name}={value}")
     uid = cli.add("work", "--coder", "scripted", "-d", scripted(*steps))
-    cli.ok("run", "--drain", "-q")
+    assert cli.run("run", "--drain", "-q").code in (0, 1, 3)  # by what became of the tasks
     return uid
 
 
