@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -37,20 +39,30 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def write(path: Path, figures: list[Figure]) -> None:
-    """The results, as a table."""
+def write(directory: Path, part: str, figures: list[Figure]) -> None:
+    """Put the figures of one part in the place of its last ones, and write the table of all."""
+    kept = directory / "results.json"
+    parts = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {_cores()} cores"
+    parts[part] = {"when": f"{_day()}, {machine}", "figures": [asdict(figure) for figure in figures]}
+    kept.write_text(json.dumps(parts, indent=1) + "\n", "utf-8")
+    (directory / "RESULTS.md").write_text(table(parts), "utf-8")
+
+
+def table(parts: dict[str, Any]) -> str:
+    """The results, for people."""
     lines = [
         "# Results",
         "",
-        "Written by `make bench`. Ratios are taken within one run; absolute figures are of the machine named here.",
-        "",
-        f"{_day()}, {platform.system()} {platform.machine()}, Python {platform.python_version()}, {_cores()} cores",
-        "",
-        "| what | measured | promised | kept | note |",
-        "|---|---|---|---|---|",
+        "Written by `make bench`. Ratios are taken within one run; absolute figures are of the machine named.",
     ]
-    lines += [f"| {f.what} | {f.measured} | {f.promised} | {'yes' if f.kept else 'NO'} | {f.note} |" for f in figures]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
+    for name, part in parts.items():
+        lines += ["", f"## {name}", "", part["when"], "", "| what | measured | promised | kept | note |"]
+        lines.append("|---|---|---|---|---|")
+        for figure in (Figure(**each) for each in part["figures"]):
+            word = "yes" if figure.kept else "NO"
+            lines.append(f"| {figure.what} | {figure.measured} | {figure.promised} | {word} | {figure.note} |")
+    return "\n".join(lines) + "\n"
 
 
 def _day() -> str:

@@ -1,6 +1,7 @@
-"""Run every measurement and write bench/RESULTS.md.
+"""Run the measurements and write bench/RESULTS.md.
 
-python bench/run.py [store] [command]      only these; prints, and writes nothing
+python bench/run.py                        all of them
+python bench/run.py store supervisor       only these; the figures of the others stay
 """
 
 from __future__ import annotations
@@ -11,19 +12,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import command_bench, report, store_bench  # noqa: E402  # the path must be set first
+from bench import coder_bench, command_bench, report, store_bench, supervisor_bench  # noqa: E402  # the path comes first
 
-PARTS = {"store": store_bench.run, "command": command_bench.run}
+PARTS = {
+    "store": store_bench.run,
+    "command": command_bench.run,
+    "coder": coder_bench.run,
+    "supervisor": supervisor_bench.run,
+}
 
 
 def main(names: list[str]) -> int:
     """Print each figure; exit 1 when a promise is not kept."""
-    figures = [figure for name in names or PARTS for figure in PARTS[name]()]
-    for figure in figures:
-        print(f"{'ok ' if figure.kept else 'NO '} {figure.what}: {figure.measured} (promised {figure.promised})")
-    if not names:
-        report.write(ROOT / "bench" / "RESULTS.md", figures)
-    return 0 if all(figure.kept for figure in figures) else 1
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        print(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    kept = True
+    for name in names or PARTS:
+        figures = PARTS[name]()
+        for figure in figures:
+            print(f"{'ok ' if figure.kept else 'NO '} {figure.what}: {figure.measured} (promised {figure.promised})")
+        kept = kept and all(figure.kept for figure in figures)
+        report.write(ROOT / "bench", name, figures)
+    return 0 if kept else 1
 
 
 if __name__ == "__main__":

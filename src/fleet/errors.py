@@ -19,6 +19,9 @@
     │   ├── StoreCorrupt                 the database is damaged
     │   ├── StoreTooNew                  a newer Fleet wrote this home
     │   └── StoreUnreachable    retry    the database server does not answer
+    ├── TransportError          retry    a host could not be reached, or did not do what it was asked
+    │   ├── HostFull            retry    no space is left on the host
+    │   └── NotStarted          retry    the host did not start the session; nothing ran
     ├── LedgerBroken            exit 1   the hash chain or the fold does not agree with what is stored
     └── ProgramError            exit 1   a program that Fleet drives failed
         └── ProgramMissing               it is not installed
@@ -135,6 +138,22 @@ class StoreUnreachable(StoreError):
 
     retryable = True
     hint = "check [store] url in fleet.toml, and that the server runs"
+
+
+class TransportError(FleetError):
+    """A host could not be reached, or did not do what it was asked."""
+
+    retryable = True
+
+
+class HostFull(TransportError):
+    """No space is left on the host."""
+
+    hint = "free some space where the host keeps its sessions"
+
+
+class NotStarted(TransportError):
+    """The host did not start the session; nothing ran."""
 
 
 class LedgerBroken(FleetError):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from fleet import coders
-from fleet.errors import UsageError
+from fleet.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 FAMILIES = ("coders", "hosts", "scorers", "channels", "sources")
 _BUILT_IN = {"coders": coders.BUILT_IN}
@@ -15,6 +20,47 @@ def names(family: str) -> tuple[str, ...]:
 
     found = {point.name for point in entry_points(group=f"fleet.{family}")}
     return tuple(sorted(found.union(_BUILT_IN.get(family, ()))))
+
+
+def load(family: str, name: str) -> Any:
+    """What a name stands for, made without arguments; imported only now. Built-in names win and cost no search."""
+    from importlib import import_module
+
+    target = _BUILT_IN.get(family, {}).get(name)
+    if target is None:
+        return _registered(family, name).load()()
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)()
+
+
+def load_file(place: str) -> Any:
+    """What a class in a file of Python makes: `FILE:CLASS`."""
+    from importlib.util import module_from_spec, spec_from_file_location
+    from pathlib import Path
+
+    file, _, attribute = place.rpartition(":")
+    path = Path(file).expanduser()
+    spec = spec_from_file_location(f"fleet_plugin_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise NotFound(f"{path} is no file of Python")
+    module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        return getattr(module, attribute)()
+    except Exception as exc:
+        raise UsageError(f"{place} cannot be used: {type(exc).__name__}: {exc}") from exc
+
+
+def _registered(family: str, name: str) -> EntryPoint:
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=f"fleet.{family}", name=name)
+    if not found:
+        raise NotFound(
+            f"nothing named `{name}` is registered in `fleet.{family}`",
+            hint=f"registered: {', '.join(names(family)) or 'nothing'}",
+        )
+    return next(iter(found))
 
 
 def check_coder(name: str) -> str:

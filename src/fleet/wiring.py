@@ -12,11 +12,14 @@ from fleet.errors import StoreCorrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TextIO
 
+    from fleet.coders.coder import Coder
     from fleet.control.control import Control
     from fleet.store.engine import Engine
     from fleet.store.reads import Reads
     from fleet.store.store import Store
+    from fleet.supervisor.house import House
 
 
 def open_reads(home: Home, settings: Settings) -> Reads:
@@ -105,7 +108,7 @@ def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Co
         home,
         by=by or whoami(),
         machine=local_host(),
-        check_coder=check_coder,
+        check_coder=lambda name: name if name in settings.coders else check_coder(name),
         after=mirroring(home, settings, store),
     )
 
@@ -117,6 +120,50 @@ def init_beads(home: Home, settings: Settings, force: bool) -> str | None:
     from fleet.sources.beads import init_beads
 
     return init_beads(home, prefix=settings.queue.prefix, force=force, env=environ())
+
+
+def open_house(home: Home, settings: Settings, *, coder: str | None, model: str | None, echo: TextIO | None) -> House:
+    """What a supervisor needs, on this machine."""
+    import os
+
+    from fleet.config.secrets import lookup
+    from fleet.hosts.local import LocalTransport
+    from fleet.hosts.machine import local_host
+    from fleet.supervisor.house import House
+    from fleet.supervisor.journal import Journal
+
+    store = open_store(home, settings, grouped=True)
+    return House(
+        name=f"sup-{os.urandom(4).hex()}",
+        store=store,
+        home=home,
+        settings=settings,
+        transport=LocalTransport(),
+        machine=local_host(),
+        load_coder=load_coder,
+        secrets=lambda name: lookup(home, name),
+        journal=Journal(home.logs, echo),
+        coder=coder,
+        model=model,
+        mirror=mirroring(home, settings, store),
+    )
+
+
+def load_coder(name: str, settings: Settings) -> Coder:
+    """A coder by its name: of the settings, of a file, or registered."""
+    from fleet import plugins
+
+    options = settings.coders.get(name)
+    if options is not None and options.argv:
+        from fleet.coders.template import TemplateCoder
+
+        limit = options.context_limit or None
+        return TemplateCoder(name, options.argv, output=options.output, secrets=options.secrets, context_limit=limit)
+    if options is not None and options.python:
+        made: Coder = plugins.load_file(options.python)
+        return made
+    found: Coder = plugins.load("coders", name)
+    return found
 
 
 def mirroring(home: Home, settings: Settings, reads: Reads) -> Callable[[], object]:

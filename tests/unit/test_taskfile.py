@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fleet.config.home import Home
-from fleet.control import taskfile
 from fleet.errors import UsageError
 from fleet.model.task import Task
+from fleet.store import taskfile
 
 TASK = Task(uid="fleet-abc", task_id="fleet-abc", title="x", cwd="/srv", created_at=1, created_by="ana", updated_at=1)
 

@@ -18,6 +18,7 @@ class Command:
 GROUPS = {
     "start": "Start",
     "queue": "Queue",
+    "run": "Run",
     "look": "Look",
     "steer": "Steer",
     "open": "Open",
@@ -25,6 +26,8 @@ GROUPS = {
 
 COMMANDS = (
     Command("init", "start", "init", "make the home, or repair it"),
+    Command("demo", "start", "demo", "a small real run, without any key"),
+    Command("doctor", "start", "doctor", "what is missing on this machine, and what mends it"),
     Command("config", "start", "config", "show, set, import or describe the settings"),
     Command("add", "queue", "add", "put a task in the queue"),
     Command("ready", "queue", "ready", "tasks that could start now"),
@@ -33,10 +36,14 @@ COMMANDS = (
     Command("task", "queue", "task", "a task's log, plan, knowledge, questions, events; set its fields"),
     Command("log", "queue", "log", "the supervisor's own log"),
     Command("bd", "queue", "bd", "the beads verbs, on Fleet's queue or on the real bd"),
+    Command("run", "run", "run", "supervise the queue: run its tasks with their coders"),
     Command("logs", "look", "logs", "the tail of one task's log"),
     Command("status", "look", "status", "what is queued, running, done, and what needs a person"),
+    Command("why", "look", "why", "why a task is where it is, and what you may do"),
     Command("questions", "steer", "questions", "what agents ask of a person"),
     Command("answer", "steer", "answer", "answer a question; its task goes back to the queue"),
+    Command("interrupt", "steer", "interrupt", "end a session; its task waits for you"),
+    Command("restart", "steer", "restart", "run a task again, from a live session or after its end"),
     Command("stop", "steer", "stop", "cancel a task, or all that has not ended"),
     Command("ledger", "open", "ledger", "the record of everything: tail, export, verify"),
 )

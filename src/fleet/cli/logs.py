@@ -1,32 +1,244 @@
-"""Print the tail of a task's log.
+"""Print what the agent of a task said: the tail of it, in words. -f goes on until the task has ended.
+
+`>` is a tool that was called, `!` something that went wrong. The last line sums up what the session used. A session's
+id, such as fleet-abc.2, gives that session alone. --raw prints the lines of log.jsonl as they are.
 
 Examples:
-  fleet logs fleet-abc
-  fleet logs fleet-abc -n 500
+  fleet logs fleet-abc -f
+  fleet logs fleet-abc -n 500 --raw
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import positive
+from fleet.errors import FleetError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fleet.cli.context import Context
+    from fleet.cli.transcript import Transcript
+    from fleet.model.receipt import Usage
+    from fleet.model.task import Task
+
+BLOCK = 1 << 16
+POLL_SECONDS = 1.0  # the safety net; the bell wakes us at once
+REST_SECONDS = 0.05  # many commits make one look
+SESSION = re.compile(r"(.+)\.\d+")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet logs`."""
-    parser.add_argument("id", metavar="ID", help="a task")
+    parser.add_argument("id", metavar="ID", help="a task, or one of its sessions")
     parser.add_argument(
         "-n", "--lines", metavar="N", type=positive, default=50, help="how many lines (50 if not given)"
     )
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the task has ended")
+    parser.add_argument("--raw", action="store_true", help="the lines of log.jsonl, as they are")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """The last lines of log.jsonl."""
+    """The last lines of log.jsonl, and what comes after them."""
     from fleet.cli.beads_queue import uid_of
-    from fleet.cli.task import print_file
 
-    return print_file(context, uid_of(args.id, context), "log", last=args.lines)
+    found = SESSION.fullmatch(args.id)
+    uid = uid_of(found[1] if found else args.id, context)
+    only = f"{uid}.{args.id.rpartition('.')[2]}" if found else None
+    file = context.home.task_dir(uid) / "log.jsonl"
+    if args.follow:
+        return _follow(file, uid, only, args, context)
+    try:
+        tail = _tail(file, only, args.lines, raw=args.raw or context.json)
+    except FileNotFoundError:
+        if context.json:
+            context.print_json({"task": uid, "file": str(file), "records": []})
+        context.note(f"{uid} has no log yet ({file})")
+        return 0
+    except OSError as exc:
+        raise FleetError(f"{file} cannot be read: {exc.strerror}") from exc
+    if context.json:
+        context.print_json({"task": uid, "file": str(file), "records": [_decoded(line) for line in tail.shown]})
+        return 0
+    context.print_lines(iter(tail.shown))
+    if not args.raw:
+        _sum_up(uid, only, context)
+    return 0
+
+
+class Tail:
+    """The lines to show, where in the file the next record begins, and what to go on rendering with."""
+
+    def __init__(self, shown: list[str], at: int, transcript: Transcript) -> None:
+        self.shown = shown
+        self.at = at
+        self.transcript = transcript
+
+
+def _tail(file: Path, only: str | None, most: int, *, raw: bool) -> Tail:
+    """The last lines of a file that may be long: as much of its end is read as is needed, no more."""
+    from fleet.cli.transcript import Transcript
+
+    with file.open("rb") as opened:
+        size, block = opened.seek(0, os.SEEK_END), BLOCK
+        while True:
+            start = max(0, size - block)
+            opened.seek(start)
+            data = opened.read(size - start)
+            whole = data[: data.rfind(b"\n") + 1]
+            records = whole.splitlines(keepends=True)[1 if start else 0 :]
+            transcript = Transcript()
+            shown = list(_rendered(records, only, transcript, raw=raw))
+            if len(shown) >= most or not start:
+                return Tail(shown[-most:], start + len(whole), transcript)
+            block *= 4
+
+
+def _rendered(records: list[bytes], only: str | None, transcript: Transcript, *, raw: bool) -> Iterator[str]:
+    from fleet.cli.transcript import read
+
+    for line in records:
+        if only is not None and ((record := read(line)) is None or record.session != only):
+            continue
+        yield from [line.decode("utf-8", "replace").rstrip("\n")] if raw else transcript.lines(line)
+
+
+def _follow(file: Path, uid: str, only: str | None, args: argparse.Namespace, context: Context) -> int:
+    raw = args.raw or context.json
+    bell = context.reads.listen()  # before looking, so that nothing falls between
+    follower = Follower(file, only, raw=raw)
+    noted = ""
+    try:
+        try:
+            tail = _tail(file, only, args.lines, raw=raw)
+            follower.at, follower.transcript = tail.at, tail.transcript
+            context.print_lines(iter(tail.shown))
+        except FileNotFoundError:
+            context.note(f"{uid} has said nothing yet")
+        while True:
+            task = _task(uid, context)  # before reading: what it said before its end is in the file
+            context.print_lines(follower.more())
+            context.out.flush()
+            if task is not None and _is_over(task, only):
+                break
+            noted = _note_wait(task, noted, context)
+            bell.wait(POLL_SECONDS)
+            time.sleep(REST_SECONDS)
+    finally:
+        bell.close()
+    if not raw:
+        _sum_up(uid, only, context)
+        context.note(f"{uid} is {task.state.value}: {task.reason}")
+    return 0
+
+
+class Follower:
+    """Reads on in a file that grows. What a supervisor cuts off after a crash and writes again is shown once."""
+
+    def __init__(self, file: Path, only: str | None, *, raw: bool) -> None:
+        from fleet.cli.transcript import Transcript
+
+        self.at = 0
+        self._file = file
+        self._only = only
+        self._raw = raw
+        self.transcript = Transcript()
+        self._reached: dict[str, int] = {}  # by session, the place of the last thing shown
+        self._again = False  # after a cut: pass over what was shown before
+
+    def more(self) -> Iterator[str]:
+        """The lines that came since."""
+        from fleet.cli.transcript import read
+
+        for line in self._new():
+            record = read(line)
+            if record is not None and record.offset >= 0:
+                if self._again and record.offset <= self._reached.get(record.session, -1):
+                    continue
+                self._reached[record.session] = record.offset
+            if self._only is not None and (record is None or record.session != self._only):
+                continue
+            yield from [line.decode("utf-8", "replace").rstrip("\n")] if self._raw else self.transcript.lines(line)
+
+    def _new(self) -> list[bytes]:
+        try:
+            with self._file.open("rb") as opened:
+                size = opened.seek(0, os.SEEK_END)
+                if size < self.at:
+                    self.at, self._again = size, True
+                opened.seek(self.at)
+                data = opened.read()
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self.at += len(whole)
+        return whole.splitlines(keepends=True)
+
+
+def _task(uid: str, context: Context) -> Task | None:
+    """The task as it stands; None where bd keeps the queue, and Fleet does not know."""
+    from fleet.cli.beads_queue import keeps_the_queue
+
+    return None if keeps_the_queue(context) else context.reads.task(uid)
+
+
+def _is_over(task: Task, only: str | None) -> bool:
+    from fleet.model.states import ENDED
+
+    return task.state in ENDED or (only is not None and task.session != only)
+
+
+def _note_wait(task: Task | None, before: str, context: Context) -> str:
+    """Say once why nothing comes: it waits for a person, or for its time."""
+    from fleet.cli.words import when
+    from fleet.model.states import TaskState
+
+    text = ""
+    if task is not None and task.state is TaskState.BLOCKED and task.block:
+        text = f"{task.uid} waits for you ({task.block.kind}): {task.block.text}"
+    elif task is not None and task.state is TaskState.QUEUED:
+        after = f", not before {when(task.not_before)}" if task.not_before else ""
+        text = f"{task.uid} is queued{after}" + (f": {task.reason}" if task.reason else "")
+    if text and text != before:
+        context.note(text)
+    return text
+
+
+def _sum_up(uid: str, only: str | None, context: Context) -> None:
+    """What the last session, or the one that was named, has used; counted as it was read."""
+    from fleet.cli.beads_queue import keeps_the_queue
+
+    if keeps_the_queue(context):
+        return
+    sessions = [session for session in context.reads.sessions(task=uid) if only in (None, session.id)]
+    if not sessions:
+        return
+    progress = context.reads.progress(sessions[-1].id)
+    context.print(f"--- {sessions[-1].id}: {used(progress.usage, progress.peak_context_tokens)}")
+
+
+def used(usage: Usage, peak_context_tokens: int) -> str:
+    """What a session consumed, in words."""
+    from fleet.cli.words import count
+
+    parts = [count(usage.tool_calls, "tool call"), f"{usage.input_tokens:,} tokens in"]
+    parts += [f"{usage.cached_tokens:,} cached"] if usage.cached_tokens else []
+    parts += [f"{usage.output_tokens:,} out"]
+    parts += [f"${usage.cost_microusd / 1_000_000:.4f}"] if usage.cost_microusd else []
+    parts += [f"context at most {peak_context_tokens:,}"] if peak_context_tokens else []
+    return ", ".join(parts)
+
+
+def _decoded(line: str) -> object:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return line

@@ -46,8 +46,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def detail_of(context: Context, task: Task) -> TaskDetail:
     """A task in full, as every command that prints one as an object gives it."""
     from fleet.cli.words import now_ms
-    from fleet.control import taskfile
     from fleet.projections import queue
+    from fleet.store import taskfile
 
     try:
         edited: dict[str, str | None] | FleetError = taskfile.edits(context.home, task)

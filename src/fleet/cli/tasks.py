@@ -1,9 +1,11 @@
 """List tasks: those in progress, or those in the states that you name.
 
-A coder or model that a task names itself is bold; one that it inherits from fleet.toml is dim.
+A coder or model that a task names itself is bold; one that it inherits from fleet.toml is dim. Context is the most that
+the session's conversation has held, and its share of the model's window where that is known: green, yellow from 50 %,
+red from 80 %. --watch keeps the table up to date until Ctrl-C.
 
 Examples:
-  fleet tasks
+  fleet tasks --watch
   fleet tasks --status queued,blocked --limit 20
 """
 
@@ -16,9 +18,17 @@ from fleet.cli.parsing import positive
 from fleet.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from fleet.cli.context import Context
     from fleet.model.states import TaskState
     from fleet.projections.queue import TaskLine
+
+SHOWN_SECONDS = 1.0  # how old a watched table may be
+REST_SECONDS = 0.1  # and how young: many commits make one drawing
+NARROW = 110  # columns; below, the start and the directory are left out
+HALF_FULL, NEARLY_FULL = 50, 80  # per cent of a context
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--status", metavar="S", help="states, with commas between; `all` for any (else those in progress)"
     )
+    parser.add_argument("-w", "--watch", action="store_true", help="keep the table up to date, until Ctrl-C")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -35,6 +46,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.words import now_ms
     from fleet.projections.queue import lines
 
+    if args.watch:
+        return _watch(args, context)
     if beads_queue.keeps_the_queue(context):
         return beads_queue.tasks(args, context)
     states = parse_states(args.status)
@@ -50,6 +63,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _nothing(asked: str | None, context: Context) -> str:
+    if asked == "all":
+        return "there are no tasks"
     if asked is not None:
         return f"no task is {asked.replace(',', ' or ')}"
     queued = context.reads.counts().get("queued", 0)
@@ -72,40 +87,100 @@ def parse_states(word: str | None) -> frozenset[TaskState] | None:
     return frozenset(known[name] for name in names)
 
 
+def _watch(args: argparse.Namespace, context: Context) -> int:
+    """The table again and again, in its place; until Ctrl-C."""
+    from fleet.cli.beads_queue import refuse_beads
+
+    if context.json or not context.out.isatty():
+        raise UsageError("--watch needs a terminal", hint="`fleet ledger tail -f` follows without one")
+    refuse_beads(context, "fleet bd list")
+    states = parse_states(args.status)
+
+    import time
+
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.text import Text
+
+    from fleet.cli.words import now_ms
+    from fleet.projections.queue import lines
+
+    def screen() -> Group:
+        found = lines(context.reads, context.settings, states=states, limit=args.limit, now=now_ms())
+        counts = context.reads.counts()
+        named = ("queued", "running", "blocked", "completed", "failed")
+        summary = "  ".join(f"{name} {counts.get(name, 0)}" for name in named)
+        alone = "" if context.reads.supervisors() else "   no supervisor is running: fleet run"
+        table = task_table(found, console.width) if found else Text(_nothing(args.status, context))
+        return Group(table, Text(f"\n{summary}{alone}"))
+
+    console = Console(file=context.out, highlight=False, no_color=not context.colour)
+    bell = context.reads.listen()
+    try:
+        with Live(screen(), console=console, auto_refresh=False, transient=False) as live:
+            while True:
+                time.sleep(REST_SECONDS)
+                bell.wait(SHOWN_SECONDS - REST_SECONDS)
+                live.update(screen(), refresh=True)
+    finally:
+        bell.close()
+
+
 def print_table(found: list[TaskLine], context: Context) -> None:
-    """The table of tasks; the columns of a session only when one is shown."""
+    """The table of tasks."""
     from rich.console import Console
+
+    console = Console(
+        file=context.out,
+        color_system="auto" if context.colour else None,  # None: no escape codes at all, not even bold
+        highlight=False,
+        width=None if context.out.isatty() else 250,
+    )
+    console.print(task_table(found, console.width))
+
+
+def task_table(found: list[TaskLine], width: int) -> Table:
+    """A row for each task; the columns of a session only when one is shown."""
     from rich.table import Table
     from rich.text import Text
 
     from fleet.cli.words import span, when
 
     live = any(line.started_at for line in found)
+    narrow = live and width < NARROW
+    session = (() if narrow else ("Started",)) + ("Elapsed", "Idle", "Context", "Events")
+    names = ("ID", "Status", *(session if live else ()), "Coder", "Model", "Title", *(() if narrow else ("cwd",)))
     table = Table(box=None, pad_edge=False, header_style="bold")
-    session = ("Started", "Elapsed", "Idle", "Context", "Events") if live else ()
-    for name in ("ID", "Status", *session, "Coder", "Model", "Title", "cwd"):
+    for name in names:
         table.add_column(name, no_wrap=name not in ("Title", "cwd"), overflow="fold")
     for line in found:
-        facts = []
-        if live and line.started_at:
-            facts = [when(line.started_at)[11:], span(line.elapsed_ms or 0), span(line.idle_ms or 0)]
-            facts += [f"{line.peak_context_tokens or 0:,}", str(line.events or 0)]
-        elif live:
-            facts = ["", "", "", "", ""]
-        table.add_row(
-            line.id,
-            line.state.value,
-            *facts,
-            Text(line.coder, style="dim" if line.coder_inherited else "bold"),
-            Text(line.model or "-", style="dim" if line.model_inherited else "bold"),
-            Text(line.title),
-            Text(line.cwd or "-"),
-        )
-    width = None if context.out.isatty() else 250
-    console = Console(
-        file=context.out,
-        color_system="auto" if context.colour else None,  # None: no escape codes at all, not even bold
-        highlight=False,
-        width=width,
-    )
-    console.print(table)
+        cells: dict[str, str | Text] = {
+            "ID": line.id,
+            "Status": line.state.value,
+            "Coder": Text(line.coder, style="dim" if line.coder_inherited else "bold"),
+            "Model": Text(line.model or "-", style="dim" if line.model_inherited else "bold"),
+            "Title": Text(line.title),
+            "cwd": Text(line.cwd or "-"),
+        }
+        if line.started_at:
+            cells |= {
+                "Started": when(line.started_at)[11:],
+                "Elapsed": span(line.elapsed_ms or 0),
+                "Idle": span(line.idle_ms or 0),
+                "Context": context_cell(line),
+                "Events": str(line.events or 0),
+            }
+        table.add_row(*(cells.get(name, "") for name in names))
+    return table
+
+
+def context_cell(line: TaskLine) -> Text:
+    """How full the conversation was at most: tokens, and the share of the window in the colour of its danger."""
+    from rich.text import Text
+
+    tokens = line.peak_context_tokens or 0
+    if not line.context_window:
+        return Text(f"{tokens:,}")
+    share = tokens * 100 // line.context_window
+    colour = "red" if share >= NEARLY_FULL else "yellow" if share >= HALF_FULL else "green"
+    return Text(f"{tokens:,} {share}%", style=colour)

@@ -40,6 +40,7 @@ class SectionInfo(NamedTuple):
     name: str
     description: str
     many: bool
+    named: bool  # many, each under a name of its own
     fields: tuple[Field, ...]
 
 
@@ -50,7 +51,7 @@ def sections() -> tuple[SectionInfo, ...]:
 
 
 def fields() -> Iterator[Field]:
-    """Every setting that has one place, so not those of hosts."""
+    """Every setting that has one place, so not those of hosts and coders."""
     return (field for section in sections() if not section.many for field in section.fields)
 
 
@@ -90,7 +91,7 @@ def words(kind: Any) -> str:
         return f"a number{_bounds(get_args(plain)[0])}"
     if origin is tuple:
         return f"an array of {'tables' if is_table(get_args(plain)[0]) else 'values'}"
-    if is_table(plain):
+    if is_table(plain) or origin is dict:
         return "a table"
     return {int: "an integer", bool: "true or false", str: "a string"}.get(plain, str(plain)) + _bounds(kind)
 
@@ -101,12 +102,14 @@ def is_table(kind: Any) -> bool:
 
 
 def _section(info: msgspec.structs.FieldInfo) -> SectionInfo:
-    many = get_origin(info.type) is tuple
-    cls = get_args(info.type)[0] if many else info.type
+    named = get_origin(info.type) is dict
+    many = named or get_origin(info.type) is tuple
+    cls = get_args(info.type)[-1 if named else 0] if many else info.type
     return SectionInfo(
         name=info.name,
         description=(cls.__doc__ or "").strip(),
         many=many,
+        named=named,
         fields=tuple(
             Field(info.name, each.name, each.type, each.default, notes(each.type)[-1].description or "")
             for each in msgspec.structs.fields(cls)

@@ -86,6 +86,9 @@ def _walk(value: object, kind: Any, path: KeyPath, also: tuple[str, ...] = ()) -
     plain = bare(kind)
     if is_table(plain) and isinstance(value, Mapping):
         yield from _table(value, plain, path, also)
+    elif get_origin(plain) is dict and isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _walk(item, get_args(plain)[1], (*path, name))
     elif get_origin(plain) is tuple and isinstance(value, list):
         for place, item in enumerate(value):
             yield from _walk(item, get_args(plain)[0], (*path, place))

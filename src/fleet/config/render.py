@@ -33,7 +33,17 @@ def inline(value: Any) -> str:
 
 def host_table(values: dict[str, Any]) -> str:
     """One more `[[hosts]]`."""
-    return "\n".join(["[[hosts]]", *(f"{name} = {literal(value)}" for name, value in values.items())]) + "\n"
+    return table("[[hosts]]", values)
+
+
+def table(header: str, values: dict[str, Any]) -> str:
+    """A header and what stands under it."""
+    return "\n".join([header, *(f"{name} = {literal(value)}" for name, value in values.items())]) + "\n"
+
+
+def key(name: str) -> str:
+    """A name as TOML takes it: bare where it can be."""
+    return name if name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name) else literal(name)
 
 
 def effective(settings: Settings, stated: Collection[str]) -> str:
@@ -41,6 +51,9 @@ def effective(settings: Settings, stated: Collection[str]) -> str:
     blocks = []
     for section in sections():
         value = getattr(settings, section.name)
+        if section.named:
+            blocks += [table(f"[{section.name}.{key(name)}]", _given(each)) for name, each in value.items()]
+            continue
         if section.many:
             blocks += [host_table(_given(each)) for each in value]
             continue
@@ -54,4 +67,4 @@ def effective(settings: Settings, stated: Collection[str]) -> str:
 
 def _given(struct: msgspec.Struct) -> dict[str, Any]:
     """The fields of an entry, without those that are empty by default."""
-    return {name: value for name, value in msgspec.structs.asdict(struct).items() if value != ""}
+    return {name: value for name, value in msgspec.structs.asdict(struct).items() if value not in ("", (), 0)}

@@ -57,6 +57,24 @@ class Supervisor(Section, frozen=True, kw_only=True):
         int,
         Meta(ge=1, le=100, description="End a session when its prompt fills this share of the context, in per cent."),
     ] = 90
+    max_attempts: Annotated[int, Meta(ge=1, le=100, description="How often a task is tried before it has failed.")] = 3
+    backoff_seconds: Annotated[int, Meta(ge=0, le=86400, description="How long to wait before the second attempt.")] = 5
+    max_backoff_seconds: Annotated[int, Meta(ge=0, le=86400, description="The longest wait between two attempts.")] = (
+        300
+    )
+    backoff_multiplier: Annotated[
+        int, Meta(ge=1, le=100, description="By how much each wait is longer than the one before.")
+    ] = 2
+    timeout_seconds: Annotated[
+        int, Meta(ge=0, le=2592000, description="How long a session may run; 0 means as long as it likes.")
+    ] = 0
+    idle_seconds: Annotated[
+        int,
+        Meta(ge=0, le=2592000, description="How long a session may be silent while no tool runs; 0 means for ever."),
+    ] = 1800
+    grace_seconds: Annotated[
+        int, Meta(ge=0, le=600, description="How long an agent has between one signal to end and the next.")
+    ] = 5
 
 
 class Queue(Section, frozen=True, kw_only=True):
@@ -158,6 +176,36 @@ class Host(Section, frozen=True, kw_only=True):
     ] = ""
 
 
+class Coder(Section, frozen=True, kw_only=True):
+    """How a coder is run, or a coder of your own; repeat the table for each."""
+
+    program: Annotated[str, Meta(description="The program to run in the place of the usual one.")] = ""
+    secrets: Annotated[
+        tuple[Annotated[str, Meta(pattern=rf"^[A-Z_][A-Z0-9_]*{END}", extra=A_VARIABLE)], ...],
+        Meta(description="NAMES of further variables that only this coder's process gets."),
+    ] = ()
+    argv: Annotated[
+        tuple[str, ...],
+        Meta(description="A coder from a template: its words, with {prompt}, {model} and {cwd} in them."),
+    ] = ()
+    output: Annotated[
+        Literal["text", "jsonl", "agy", "claude", "codex", "gemini", "opencode"],
+        Meta(description="What a coder from a template prints: words, or the stream of a coder that Fleet knows."),
+    ] = "text"
+    python: Annotated[
+        str, Meta(description="A coder from a file of Python: the file, a colon, and the name of its class.")
+    ] = ""
+    context_limit: Annotated[
+        int, Meta(ge=0, le=100_000_000, description="How many tokens its context holds; 0 where that is not known.")
+    ] = 0
+
+    def __post_init__(self) -> None:
+        if self.argv and self.python:
+            raise ClashError(("python",), "argv is given too; a coder is made of one of them")
+        if self.python and ":" not in self.python:
+            raise ClashError(("python",), "expected FILE:CLASS")
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that fleet.toml may say."""
 
@@ -167,6 +215,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timeouts: Timeouts = Timeouts()
     alerts: Alerts = Alerts()
     hosts: tuple[Host, ...] = ()
+    coders: dict[str, Coder] = {}
 
     def __post_init__(self) -> None:
         seen: dict[str, int] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import msgspec
 
 from fleet.config.fields import Field, SectionInfo, bare, sections, words
@@ -11,7 +13,8 @@ HEAD = """\
 # Settings of this Fleet home. A line such as `# model = ...` shows a default: take the `# ` away to change it,
 # or run `fleet config set KEY=VALUE`, which keeps your comments. `fleet config show` prints what is in force.
 """
-EXAMPLES = {"name": "builder-1", "kind": "ssh"}
+SET_IN = "#     # "
+EXAMPLES = {"name": "builder-1", "kind": "ssh", "argv": ["mycli", "--json", "{prompt}"], "output": "jsonl"}
 
 
 def template() -> str:
@@ -28,11 +31,12 @@ def _table(section: SectionInfo) -> str:
 
 def _array(section: SectionInfo) -> str:
     """An array has no default to show, so an example stands there, set in."""
-    lines = [f"# {section.description} An example:", f"#     [[{section.name}]]"]
+    header = f"[{section.name}.mine]" if section.named else f"[[{section.name}]]"
+    lines = [f"# {section.description} An example:", f"#     {header}"]
     for field in section.fields:
         optional = field.default is not msgspec.NODEFAULT
         default = f" Default: {literal(field.default)}" if optional else ""
-        lines.append(f"#     # {_described(field)}{default}")
+        lines += textwrap.wrap(f"{_described(field)}{default}", 110, initial_indent=SET_IN, subsequent_indent=SET_IN)
         lines.append(f"#     {field.name} = {literal(EXAMPLES.get(field.name, field.default))}")
     return "\n".join(lines) + "\n"
 

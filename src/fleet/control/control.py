@@ -8,13 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from fleet.config.home import Home
-from fleet.control import qa, taskfile
+from fleet.control import qa
 from fleet.errors import Conflict, UsageError
 from fleet.model.intent import Intent
 from fleet.model.receipt import Verdict
 from fleet.model.spec import RunSpec
 from fleet.model.states import IN_PROGRESS, OPEN, Result
 from fleet.model.task import BLOCKS, KEPT, Comment, NewTask, Task, TaskEdit
+from fleet.store import taskfile
 from fleet.store.store import Store
 
 
@@ -150,6 +151,25 @@ class Control:
                 raise
             return [self._ask_to_stop(now, reason)]  # it was claimed in between
         return [self._written(task), *self._skipped_for(task.uid)]
+
+    def interrupt(self, word: str, reason: str) -> Intent:
+        """End the session of a task; the task waits for a person. No attempt is used."""
+        return self._ask_of_live("interrupt", word, reason)
+
+    def restart(self, word: str, reason: str) -> Task | Intent:
+        """Run a task again: end its session if it has one, else take back its end."""
+        found = self._store.find(word)
+        if found.state in IN_PROGRESS:
+            return self._ask_of_live("restart", found.uid, reason)
+        return self.requeue(found.uid, reason)
+
+    def _ask_of_live(self, verb: str, word: str, reason: str) -> Intent:
+        found = self._store.find(word)
+        if found.state not in IN_PROGRESS:
+            raise Conflict(f"task {found.uid} is {found.state.value}; it has no session to {verb}")
+        intent = self._store.intend(verb, found.uid, args={"reason": reason}, by=self._by).result()
+        self._after()
+        return intent
 
     def stop_all(self, reason: str) -> list[Task | Intent]:
         """Cancel everything that has not ended."""

@@ -69,6 +69,13 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     context_tokens: int = 0
     peak_context_tokens: int = 0
     last_output_at: int | None = None
+    tools_running: int = 0  # while there are any, silence is work
+    coder_session: str | None = None  # the coder's own name for the conversation
+    requests: int = 0  # how many of the agent's requests have been dealt with
+    asked_kind: str | None = None  # it asked a person: the task waits when it ends
+    asked_text: str = ""
+    closed: str | None = None  # it said that it is done, with these words
+    stopped_for: str | None = None  # why we ended it: the outcome that makes
     parser: msgspec.Raw = msgspec.Raw(b"null")  # the coder's own state, opaque here
 
 

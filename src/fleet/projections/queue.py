@@ -38,6 +38,7 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_ms: int | None = None
     idle_ms: int | None = None
     peak_context_tokens: int | None = None
+    context_window: int | None = None  # of the model; None: not known
     events: int | None = None
 
 
@@ -161,11 +162,11 @@ def _line(reads: Reads, settings: Settings, task: Task, now: int) -> dict[str, o
         "reason": task.reason,
     }
     if task.session is not None and task.state in IN_PROGRESS:
-        fields |= _session(reads.session(task.session), reads.progress(task.session), now)
+        fields |= _session(settings, reads.session(task.session), reads.progress(task.session), now)
     return fields
 
 
-def _session(session: Session, progress: Progress, now: int) -> dict[str, object]:
+def _session(settings: Settings, session: Session, progress: Progress, now: int) -> dict[str, object]:
     began = session.started_at or session.claimed_at
     return {
         "coder": session.coder,
@@ -174,5 +175,20 @@ def _session(session: Session, progress: Progress, now: int) -> dict[str, object
         "elapsed_ms": now - began,
         "idle_ms": now - (progress.last_output_at or began),
         "peak_context_tokens": progress.peak_context_tokens,
+        "context_window": _window(settings, session),
         "events": progress.usage.events,
     }
+
+
+def _window(settings: Settings, session: Session) -> int | None:
+    """How many tokens the session's model holds, where its coder knows."""
+    options = settings.coders.get(session.coder)
+    if options is not None and (options.argv or options.python):
+        return options.context_limit or None
+    from fleet.plugins import load  # not at the top: most commands show no session, and start faster without it
+
+    try:
+        found: int | None = load("coders", session.coder).context_limit(session.model)
+    except FleetError:  # a coder that is not installed any more
+        return None
+    return found

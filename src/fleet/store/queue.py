@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Iterator, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from fleet.errors import Conflict, CycleError, NotFound, UsageError
@@ -116,12 +117,15 @@ def unlink(tx: Tx, uid: str, other: str, *, by: str) -> Task:
     return after
 
 
-def comment(tx: Tx, uid: str, text: str, *, by: str) -> Comment:
+def comment(tx: Tx, uid: str, text: str, *, by: str, name: str | None = None) -> Comment:
     """A remark on a task."""
     if not text.strip():
         raise UsageError("the comment is empty")
     before = rows.task(tx, uid)
-    made = Comment(id=os.urandom(8).hex(), task=uid, by=by, text=text, at=tx.now)
+    known = tx.rows("SELECT doc FROM comments WHERE id = ?", name) if name is not None else []
+    if known:
+        return msgspec.json.decode(known[0][0], type=Comment)
+    made = Comment(id=name or os.urandom(8).hex(), task=uid, by=by, text=text, at=tx.now)
     apply(tx, before, ev.TaskCommented(subject=uid, at=tx.now, by=by, comment=made))
     tx.run(
         "INSERT INTO comments (id, seq, task, doc) VALUES (?, ?, ?, ?)",

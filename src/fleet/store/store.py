@@ -46,9 +46,9 @@ class Store(Reads):
         """Take a relation away."""
         return self._engine.write(lambda tx: queue.unlink(tx, uid, other, by=by))
 
-    def comment(self, uid: str, text: str, *, by: str) -> Pending[Comment]:
-        """A remark on a task."""
-        return self._engine.write(lambda tx: queue.comment(tx, uid, text, by=by))
+    def comment(self, uid: str, text: str, *, by: str, name: str | None = None) -> Pending[Comment]:
+        """A remark on a task. One that is named is made once, however often it is said."""
+        return self._engine.write(lambda tx: queue.comment(tx, uid, text, by=by, name=name))
 
     def block(self, uid: str, kind: str, text: str, *, by: str) -> Pending[Task]:
         """A task without a live session waits for a person."""

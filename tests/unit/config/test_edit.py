@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet.config.edit import Change, set_value, set_values
-from fleet.config.fields import Field, fields
+from fleet.config.fields import Field, bare, fields, notes
 from fleet.config.home import Home
 from fleet.config.layout import Layout
 from fleet.config.load import load
@@ -39,8 +39,6 @@ LAYOUTS = {
 def values(field: Field) -> st.SearchStrategy[Any]:
     """Values that a setting takes."""
     by_key: dict[str, st.SearchStrategy[Any]] = {
-        "supervisor.max_concurrent": st.integers(1, 1000),
-        "supervisor.context_pressure_threshold_pct": st.integers(1, 100),
         "supervisor.model": st.text("aé\"\\'#=[]{}.,😀 ", max_size=12).map(lambda text: f"m{text}".strip()),
         "queue.source": st.sampled_from(["fleet", "beads"]),
         "store.mirror": st.sampled_from(["auto", "on", "off"]),
@@ -49,6 +47,9 @@ def values(field: Field) -> st.SearchStrategy[Any]:
         "alerts.webhook_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
     }
     names = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)
+    if bare(field.type) is int:
+        (bounds,) = notes(field.type)
+        return st.integers(int(bounds.ge or 0), int(bounds.le or 0))
     if field.section == "timeouts":
         return st.one_of(st.integers(1, 86400), st.floats(0.001, 86400))
     return by_key.get(field.key, names if field.key != "queue.prefix" else names.map(lambda n: n.replace("_", "-")))

@@ -29,6 +29,7 @@ def test_the_example_of_a_host(home: Home) -> None:
     """The example in it, un-commented, is a host."""
     home.toml.write_text(re.sub(r"(?m)^#     ", "", template()))
     assert [(host.name, host.kind) for host in load(home).hosts] == [("builder-1", "ssh")]
+    assert load(home).coders["mine"].argv == ("mycli", "--json", "{prompt}")
 
 
 def test_its_shape() -> None:

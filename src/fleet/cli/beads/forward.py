@@ -10,13 +10,13 @@ import msgspec
 from fleet.cli.add import created, directory
 from fleet.config.environment import environ
 from fleet.config.home import Home, require
-from fleet.control import taskfile
 from fleet.errors import HomeError, ProgramError, UsageError
 from fleet.model.task import BLOCKS, DEFAULT_PRIORITY, Task
 from fleet.plugins import check_coder
 from fleet.projections.beads import envelope, now_ms
 from fleet.sources.bd_answers import Answer, Trouble
 from fleet.sources.beads import Bd, find_bd, has_queue
+from fleet.store import taskfile
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context

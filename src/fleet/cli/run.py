@@ -1,0 +1,164 @@
+"""Supervise the queue: claim ready tasks, run each with its coder, and end each in a receipt.
+
+Agents outlive the supervisor: Ctrl-C or `fleet run stop` leaves them running, and the next `fleet run` takes them over.
+
+Examples:
+  fleet run --drain
+  fleet run --detach && fleet run status
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from fleet.errors import Conflict, UsageError
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+
+NOT_STARTED = NOT_FINISHED = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet run`."""
+    parser.add_argument("verb", metavar="status|stop", nargs="?", help="ask about the supervisor, or end it")
+    parser.add_argument("--coder", metavar="C", help="for tasks that name none, instead of supervisor.coder")
+    parser.add_argument("--model", metavar="M", help="for tasks that name none, instead of supervisor.model")
+    parser.add_argument("--drain", action="store_true", help="end when nothing is left to do")
+    parser.add_argument("--detach", action="store_true", help="run in the background")
+    parser.add_argument("--stop-agents", action="store_true", help="end the agents too, when it ends")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing while it runs")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Run until told to stop, or answer about one that runs."""
+    if args.verb == "status":
+        return _status(context)
+    if args.verb == "stop":
+        return _stop(args, context)
+    if args.verb is not None:
+        raise UsageError(f"`{args.verb}`: run specs are not there yet", hint="fleet run supervises the queue")
+    if args.coder:
+        from fleet.plugins import check_coder
+
+        check_coder(args.coder)
+    return _detach(args, context) if args.detach else _supervise(args, context)
+
+
+def _supervise(args: argparse.Namespace, context: Context) -> int:
+    import asyncio
+
+    from fleet import wiring
+    from fleet.cli.words import count
+    from fleet.config.home import require
+    from fleet.supervisor.guard import Guard
+
+    home = require(context.home)
+    with Guard(home.path / "supervisor.lock"):
+        echo = None if args.quiet else context.err
+        house = wiring.open_house(home, context.settings, coder=args.coder, model=args.model, echo=echo)
+        try:
+            done = asyncio.run(_alive(house, args))
+        finally:
+            house.store.close()
+    if context.json:
+        context.print_json(done)
+    elif not args.quiet:
+        context.note(f"{count(done.completed, 'task')} completed, {done.failed} failed, {done.waiting} wait for you")
+    if done.left_running and not context.json:
+        context.note(f"{count(done.left_running, 'session')} left running; the next `fleet run` takes over")
+    if not args.drain:
+        return 0
+    return 1 if done.failed else NOT_FINISHED if done.waiting else 0
+
+
+async def _alive(house: Any, args: argparse.Namespace) -> Any:
+    import asyncio
+    import signal
+
+    from fleet.supervisor.supervisor import Supervisor
+
+    supervisor = Supervisor(house, drain=args.drain)
+    loop = asyncio.get_running_loop()
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(sign, lambda: supervisor.stop(agents=args.stop_agents))
+    loop.add_signal_handler(signal.SIGUSR1, lambda: supervisor.stop(agents=True))
+    return await supervisor.run()
+
+
+def _status(context: Context) -> int:
+    from fleet.config.home import require
+    from fleet.supervisor.guard import holder
+
+    home = require(context.home)
+    pid = holder(home.path / "supervisor.lock")
+    live = context.reads.sessions(live=True)
+    if context.json:
+        context.print_json({"running": pid is not None, "pid": pid, "sessions": len(live)})
+    elif pid is None:
+        context.print(f"no supervisor is running ({len(live)} sessions are open)")
+    else:
+        context.print(f"supervisor {pid} is running, with {len(live)} sessions")
+    return 0 if pid is not None else 1
+
+
+def _stop(args: argparse.Namespace, context: Context) -> int:
+    import os
+    import signal
+    import time
+
+    from fleet.config.home import require
+    from fleet.supervisor.guard import holder
+
+    lock = require(context.home).path / "supervisor.lock"
+    pid = holder(lock)
+    if pid is None:
+        raise Conflict("no supervisor is running")
+    os.kill(pid, signal.SIGUSR1 if args.stop_agents else signal.SIGTERM)
+    deadline = time.monotonic() + 60
+    while holder(lock) == pid:
+        if time.monotonic() > deadline:
+            raise Conflict(f"supervisor {pid} was told to stop and has not ended yet")
+        time.sleep(0.05)
+    if context.json:
+        context.print_json({"stopped": pid})
+    else:
+        context.print(f"Stopped supervisor {pid}")
+    return 0
+
+
+def _detach(args: argparse.Namespace, context: Context) -> int:
+    """Start another process that supervises, and wait until it has taken the home."""
+    import subprocess
+    import sys
+    import time
+
+    from fleet.config.home import require
+    from fleet.supervisor.guard import Guard, holder
+
+    home = require(context.home)
+    with Guard(home.path / "supervisor.lock"):
+        pass  # raises where one is running
+    words = ["--home", str(home.path), "run", "--quiet"]
+    words += [f"--{name}={value}" for name in ("coder", "model") if (value := getattr(args, name))]
+    words += [f"--{name}" for name in ("drain", "stop-agents") if getattr(args, name.replace("-", "_"))]
+    with (home.logs / "supervisor.err").open("ab") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fleet", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+            cwd=home.path,
+        )
+    deadline = time.monotonic() + 15
+    while holder(home.path / "supervisor.lock") != process.pid:
+        if process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() == 0:
+                break  # it had nothing to do, and is done
+            context.note(f"error: the supervisor did not start; see {home.logs / 'supervisor.err'}")
+            return NOT_STARTED
+        time.sleep(0.02)
+    context.print_json({"pid": process.pid}) if context.json else context.print(f"Supervisor {process.pid} started")
+    return 0

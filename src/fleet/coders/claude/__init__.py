@@ -1,0 +1,44 @@
+"""Claude Code (`claude -p`), as of 2.1.325: its flags in launch, its JSON lines in stream, its endings in verdict."""
+
+from __future__ import annotations
+
+from fleet.coders import windows
+from fleet.coders.claude.launch import SECRETS, launch
+from fleet.coders.claude.state import State
+from fleet.coders.claude.stream import parse
+from fleet.coders.claude.verdict import outcome
+from fleet.coders.coder import Exit, Work
+from fleet.model.launch import Launch
+from fleet.model.outcome import Outcome
+from fleet.model.stream import AnySaid
+
+
+class Claude:
+    """Anthropic's coding agent."""
+
+    name = "claude"
+    secrets = SECRETS
+    default_model: str | None = None
+    state_type = State
+    enforces_tools: bool | None = True
+    resumable = True
+
+    def launch(self, work: Work) -> Launch:
+        """`claude -p`, streaming JSON, asking nobody."""
+        return launch(work)
+
+    def begin(self, before: State | None = None) -> State:
+        """Nothing told yet, save what the conversation's earlier sessions told."""
+        return State(told=before.told, told_at_result=before.told) if before else State()
+
+    def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
+        """One line of stream-json."""
+        return parse(state, line)
+
+    def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
+        """By the last result line first: exit code 0 is also what an interrupted session gives."""
+        return outcome(state, exit, stderr)
+
+    def context_limit(self, model: str | None) -> int | None:
+        """The model's window."""
+        return windows.claude(model)

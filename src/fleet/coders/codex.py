@@ -1,0 +1,217 @@
+"""OpenAI's codex (`codex exec --json`), as of 0.166.
+
+Its stream has no cost, no size of the context and no sign of compaction. Usage is the sum over the whole thread, also
+across `exec resume`. Failures are told in prose, so they are judged by their words. A command that its own sandbox
+refused is not in the stream at all; Fleet starts it without that sandbox.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from fleet.coders import windows
+from fleet.coders.argv import fits, refuse_tools
+from fleet.coders.coder import Exit, Work
+from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.reading import Line, count, number, reader, table, tables, words
+from fleet.coders.shortening import one_line, short, short_json
+from fleet.coders.tally import Tally
+from fleet.model.launch import Launch
+from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.stream import AnySaid, Notice, Retrying, Started, Text, Thinking, ToolEnded, ToolStarted, TurnEnded
+
+FLAGS = (
+    "--json",
+    "--skip-git-repo-check",
+    "--disable",
+    "plugins",  # else it waits seconds for the network at its end
+    "--dangerously-bypass-approvals-and-sandbox",
+    "-c",
+    "check_for_update_on_startup=false",
+    "-c",
+    "analytics.enabled=false",
+    "-c",
+    "allow_login_shell=false",  # a login shell sets PATH anew, and the `fleet` of the session is on it no more
+)
+SECRETS = ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL")
+TOOLS = frozenset({"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"})
+RECONNECTING = re.compile(r"Reconnecting\.\.\. (?:(\d+)/\d+ )?(?:waiting for network )?\(?(.*?)\)?$", re.DOTALL)
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the parser is."""
+
+    coder_session: str | None = None
+    told: Tally = Tally()  # since the thread began, over all its sessions
+    open_items: tuple[str, ...] = ()
+    error: str = ""  # the last one that was no retry
+    waiting: str = ""  # what it retries, without end when the network is gone
+    failed: str | None = None  # what the last turn failed with; empty: it was completed; None: no turn has ended
+    final_text: str = ""
+
+
+class Spoken(Line, frozen=True):
+    """The fields of a line that are used."""
+
+    thread_id: Any = None
+    item: Any = None
+    usage: Any = None
+    error: Any = None
+    message: Any = None
+
+
+Step = tuple[State, tuple[AnySaid, ...]]
+read = reader(Spoken)
+
+
+class Codex:
+    """OpenAI's coding agent."""
+
+    name = "codex"
+    secrets = SECRETS
+    default_model: str | None = None
+    state_type = State
+    enforces_tools: bool | None = False  # its sandbox limits what a command may touch, not which tools there are
+    resumable = True
+
+    def launch(self, work: Work) -> Launch:
+        """`codex exec`, or `codex exec resume`, which takes its directory from the process."""
+        refuse_tools(self.name, work)
+        on_stdin = not fits(work.prompt)
+        argv = [work.program or "codex", "exec", *(("resume",) if work.resume else ()), *FLAGS]
+        argv += ["-m", work.model] if work.model else []
+        argv += ["--", *((work.resume,) if work.resume else ()), "-" if on_stdin else work.prompt]
+        return Launch(
+            argv=tuple(argv),
+            cwd=work.cwd,
+            secrets=SECRETS,
+            prompt=work.prompt,
+            prompt_on_stdin=on_stdin,
+            coder_session=work.resume,
+        )
+
+    def begin(self, before: State | None = None) -> State:
+        """Nothing told yet, save what the thread's earlier sessions told."""
+        return State(coder_session=before.coder_session, told=before.told) if before else State()
+
+    def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
+        """One line of `--json`."""
+        spoken = read(line)
+        step = STEPS.get(spoken.type) if spoken is not None else None
+        return step(state, spoken) if step else (state, ())
+
+    def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
+        """By the last turn's end, then by an error without one, then by the exit code and stderr."""
+        if stopped := by_stop(exit, stderr, waiting=state.waiting):
+            return stopped
+        if state.failed == "":
+            return Outcome(kind=OutcomeKind.OK, reason=one_line(state.final_text) or "it ended its turn")
+        if state.failed or (exit.code and (state.error or state.waiting)):
+            return by_error(state.failed or state.error or state.waiting)
+        return by_exit(exit, stderr)
+
+    def context_limit(self, model: str | None) -> int | None:
+        """The usable part of the model's window."""
+        return windows.codex(model)
+
+
+def _thread_started(state: State, line: Spoken) -> Step:
+    thread = words(line.thread_id) or None
+    told = state.told if thread == state.coder_session else Tally()  # another thread counts from nothing
+    return replace(state, coder_session=thread, told=told), (Started(coder_session=thread),)
+
+
+def _turn_started(state: State, _line: Spoken) -> Step:
+    return replace(state, failed=None, error=""), ()
+
+
+def _turn_completed(state: State, line: Spoken) -> Step:
+    usage = table(line.usage)
+    cached = count(usage.get("cached_input_tokens"))
+    total = Tally(max(0, count(usage.get("input_tokens")) - cached), cached, count(usage.get("output_tokens")))
+    known = state.told if total.at_least(state.told) == total else Tally()  # it shrank: counted anew
+    ended = TurnEnded(ok=True, reason="completed", final_text=state.final_text or None)
+    return replace(state, told=total, failed="", waiting=""), (*total.beyond(known), ended)
+
+
+def _turn_failed(state: State, line: Spoken) -> Step:
+    reason = one_line(words(table(line.error).get("message"))) or state.error or "the turn failed"
+    return replace(state, failed=reason), (TurnEnded(ok=False, reason=reason),)
+
+
+def _error(state: State, line: Spoken) -> Step:
+    """A retry, or the words that `turn.failed` will repeat."""
+    message = words(line.message)
+    if again := RECONNECTING.match(message):
+        reason = one_line(again[2])
+        said = Retrying(reason=reason, attempt=int(again[1]) if again[1] else None)
+        return (state if state.waiting == reason else replace(state, waiting=reason)), (said,)
+    return replace(state, error=one_line(message) or "unknown error"), (Notice(text=one_line(message)),)
+
+
+def _item(state: State, line: Spoken) -> Step:
+    item = table(line.item)
+    state = replace(state, waiting="") if state.waiting else state
+    kind, text = words(item.get("type")), words(item.get("text")) or words(item.get("message"))
+    if kind in TOOLS:
+        return _tool(state, item, done=line.type == "item.completed")
+    if line.type != "item.completed" or not text:
+        return state, ()
+    if kind == "agent_message":
+        return replace(state, final_text=short(text)), (Text(text=short(text)),)
+    if kind == "reasoning":
+        return state, (Thinking(text=short(text)),)
+    return state, ((Notice(text=one_line(text)),) if kind == "error" else ())
+
+
+def _tool(state: State, item: dict[str, Any], *, done: bool) -> Step:
+    """Some tools are told only when they have ended: their start is told with it."""
+    known = words(item.get("id"))
+    said: list[AnySaid] = []
+    items = state.open_items
+    if known not in items:
+        said.append(ToolStarted(id=known, name=_tool_name(item), input=_tool_input(item)))
+        items = (*items[-63:], known)
+    if done:
+        said.append(ToolEnded(id=known, ok=_went_well(item), output=_tool_output(item)))
+        items = tuple(each for each in items if each != known)
+    return (state if items == state.open_items else replace(state, open_items=items)), tuple(said)
+
+
+def _went_well(item: dict[str, Any]) -> bool:
+    return item.get("status") not in ("failed", "declined") and not item.get("exit_code") and not item.get("error")
+
+
+def _tool_name(item: dict[str, Any]) -> str:
+    if item.get("type") == "mcp_tool_call":
+        return f"{words(item.get('server'))}.{words(item.get('tool'))}"
+    return {"command_execution": "shell"}.get(words(item.get("type")), words(item.get("type")))
+
+
+def _tool_input(item: dict[str, Any]) -> str:
+    if changes := tables(item.get("changes")):
+        return short(", ".join(f"{words(each.get('kind'))} {words(each.get('path'))}" for each in changes), 1024)
+    return short_json(item.get("command") or item.get("query") or item.get("arguments"))
+
+
+def _tool_output(item: dict[str, Any]) -> str:
+    code = number(item.get("exit_code"))
+    output = short_json(item.get("aggregated_output") or item.get("error") or item.get("result"), 4096)
+    return f"{output}\nexit code {code}".lstrip() if code else output
+
+
+STEPS: dict[str, Callable[[State, Any], Step]] = {
+    "thread.started": _thread_started,
+    "turn.started": _turn_started,
+    "turn.completed": _turn_completed,
+    "turn.failed": _turn_failed,
+    "error": _error,
+    "item.started": _item,
+    "item.updated": _item,
+    "item.completed": _item,
+}

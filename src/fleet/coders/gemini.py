@@ -1,0 +1,188 @@
+"""Google's gemini CLI (`--output-format stream-json`), as of 0.61.
+
+Its sums come once, at the end, and are of this process alone. Its exit code is the HTTP status modulo 256, and 0 when
+a signal ended it. A rate limit is waited out in silence, with a word on stderr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from fleet.coders import windows
+from fleet.coders.argv import fits, refuse_tools
+from fleet.coders.coder import Exit, Work
+from fleet.coders.judging import by_error, by_exit, by_status, by_stop, by_words
+from fleet.coders.reading import Line, count, reader, table, words
+from fleet.coders.shortening import LONGEST, last_line, one_line, short, short_json
+from fleet.coders.tally import Tally
+from fleet.model.launch import Launch
+from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.stream import AnySaid, Notice, Started, Text, ToolEnded, ToolStarted, TurnEnded
+
+SECRETS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT")
+ENV = {
+    "GEMINI_CLI_NO_RELAUNCH": "true",  # else the parent ignores signals and a child does the work
+    "GEMINI_TELEMETRY_ENABLED": "false",
+}
+STATUS_OF = {status % 256: status for status in (400, 401, 403, 404, 413, 429, 500, 502, 503, 504)}
+CODES = {
+    41: (OutcomeKind.AUTH, "no way to sign in is configured"),
+    53: (OutcomeKind.BUDGET, "it reached its limit of turns"),
+    130: (OutcomeKind.INTERRUPTED, "it was interrupted, not by Fleet"),
+}
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the parser is."""
+
+    coder_session: str | None = None
+    told: Tally = Tally()
+    final_text: str = ""  # the words since the last tool
+    failed: str | None = None  # what the result failed with; empty: success; None: there is no result
+
+
+class Spoken(Line, frozen=True):
+    """The fields of a line that are used."""
+
+    session_id: Any = None
+    model: Any = None
+    role: Any = None
+    content: Any = None
+    tool_name: Any = None
+    tool_id: Any = None
+    parameters: Any = None
+    status: Any = None
+    output: Any = None
+    error: Any = None
+    message: Any = None
+    stats: Any = None
+
+
+Step = tuple[State, tuple[AnySaid, ...]]
+read = reader(Spoken)
+
+
+class Gemini:
+    """Google's coding agent."""
+
+    name = "gemini"
+    secrets = SECRETS
+    default_model: str | None = None
+    state_type = State
+    enforces_tools: bool | None = False
+    resumable = True
+
+    def launch(self, work: Work) -> Launch:
+        """`gemini -p`; a prompt that is no argument is read from stdin."""
+        refuse_tools(self.name, work)
+        on_stdin = not fits(work.prompt)
+        argv = [work.program or "gemini", "--output-format", "stream-json", "--yolo", "--skip-trust"]
+        argv += ["-m", work.model] if work.model else []
+        if work.resume:
+            argv += ["--resume", work.resume]
+        elif work.new_uuid:
+            argv += ["--session-id", work.new_uuid]
+        if not on_stdin:
+            argv.append(f"--prompt={work.prompt}")  # in one piece: the prompt may begin with a dash
+        return Launch(
+            argv=tuple(argv),
+            cwd=work.cwd,
+            env=dict(ENV),
+            secrets=SECRETS,
+            prompt=work.prompt,
+            prompt_on_stdin=on_stdin,
+            coder_session=work.resume or work.new_uuid or None,
+        )
+
+    def begin(self, before: State | None = None) -> State:  # noqa: ARG002 (the contract gives it)
+        """Nothing told: every process counts from nothing."""
+        return State()
+
+    def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
+        """One line of stream-json."""
+        spoken = read(line)
+        step = STEPS.get(spoken.type) if spoken is not None else None
+        return step(state, spoken) if step else (state, ())
+
+    def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
+        """By the result, then by the exit code, which is no ordinary one."""
+        if stopped := by_stop(exit, stderr):
+            return stopped
+        if state.failed == "":
+            return Outcome(kind=OutcomeKind.OK, reason=one_line(state.final_text) or "it ended its turn")
+        return by_error(state.failed) if state.failed else _by_code(exit, stderr)
+
+    def context_limit(self, model: str | None) -> int | None:
+        """The model's window."""
+        return windows.gemini(model)
+
+
+def _by_code(exit: Exit, stderr: str) -> Outcome:
+    if exit.signal is not None or exit.code is None:
+        return by_exit(exit, stderr)
+    said = last_line(stderr)
+    if exit.code == 0:
+        return Outcome(
+            kind=OutcomeKind.INTERRUPTED, reason="it ended without a result and with exit code 0, as on a signal"
+        )
+    if exit.code in CODES:
+        kind, reason = CODES[exit.code]
+        return Outcome(kind=kind, reason=f"{reason}: {said}" if said else reason)
+    status = STATUS_OF.get(exit.code)
+    if status is None:
+        return by_exit(exit, stderr)
+    kind = by_words(stderr, status) or by_status(status) or OutcomeKind.CRASHED
+    return Outcome(kind=kind, reason=f"exit code {exit.code} (HTTP {status}): {said}".rstrip(": "))
+
+
+def _init(state: State, line: Spoken) -> Step:
+    session = words(line.session_id) or None
+    return replace(state, coder_session=session), (Started(coder_session=session, model=words(line.model) or None),)
+
+
+def _message(state: State, line: Spoken) -> Step:
+    text = words(line.content)
+    if line.role != "assistant" or not text:
+        return state, ()
+    return replace(state, final_text=(state.final_text + text)[-LONGEST:]), (Text(text=short(text)),)
+
+
+def _tool_use(state: State, line: Spoken) -> Step:
+    started = ToolStarted(id=words(line.tool_id), name=words(line.tool_name), input=short_json(line.parameters))
+    return (replace(state, final_text="") if state.final_text else state), (started,)
+
+
+def _tool_result(state: State, line: Spoken) -> Step:
+    ok = line.status == "success"
+    output = words(line.output) or words(table(line.error).get("message"))
+    return state, (ToolEnded(id=words(line.tool_id), ok=ok, output=short(output)),)
+
+
+def _error(state: State, line: Spoken) -> Step:
+    text = words(line.message) or words(table(line.error).get("message"))
+    return state, (Notice(text=one_line(text)),) if text else ()
+
+
+def _result(state: State, line: Spoken) -> Step:
+    """Thoughts are in the total alone, so the output is what the input leaves of it."""
+    stats = table(line.stats)
+    prompt, cached = count(stats.get("input_tokens")), count(stats.get("cached"))
+    output = max(count(stats.get("output_tokens")), count(stats.get("total_tokens")) - prompt)
+    total = Tally(max(0, prompt - cached), cached, output)
+    failed = "" if line.status == "success" else one_line(words(table(line.error).get("message"))) or "it failed"
+    ended = TurnEnded(ok=not failed, reason=failed or "success", final_text=state.final_text or None)
+    return replace(state, told=total.at_least(state.told), failed=failed), (*total.beyond(state.told), ended)
+
+
+STEPS: dict[str, Callable[[State, Any], Step]] = {
+    "init": _init,
+    "message": _message,
+    "tool_use": _tool_use,
+    "tool_result": _tool_result,
+    "error": _error,
+    "result": _result,
+}

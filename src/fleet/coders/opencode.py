@@ -1,0 +1,209 @@
+"""opencode (`opencode run --format json`), as of 1.18: every step has its own usage, and there is no result line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from fleet.coders import windows
+from fleet.coders.argv import refuse_tools
+from fleet.coders.coder import Exit, Work
+from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.reading import Line, count, micro, number, reader, table, words
+from fleet.coders.shortening import one_line, short, short_json
+from fleet.model.launch import Launch
+from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.stream import (
+    AnySaid,
+    Context,
+    Started,
+    Text,
+    Thinking,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    Used,
+)
+
+SECRETS = ("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+ENV = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+NAMED = {
+    "ContextOverflowError": OutcomeKind.CONTEXT,
+    "MessageOutputLengthError": OutcomeKind.CONTEXT,
+    "ContentFilterError": OutcomeKind.REFUSAL,
+    "ProviderAuthError": OutcomeKind.AUTH,
+    "MessageAbortedError": OutcomeKind.INTERRUPTED,
+}
+FINISHED = {
+    "content-filter": (OutcomeKind.REFUSAL, "the provider's content filter stopped it"),
+    "length": (OutcomeKind.CONTEXT, "its reply was cut at the longest one allowed"),
+}
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An error line, in what decides."""
+
+    name: str = ""
+    status: int | None = None
+    text: str = ""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the parser is."""
+
+    coder_session: str | None = None
+    finish: str = ""  # why the last step ended; `stop` is the end of the turn
+    failure: Failure | None = None  # an error that no step has followed
+    open_calls: tuple[str, ...] = ()
+    final_text: str = ""
+
+
+class Spoken(Line, frozen=True):
+    """The fields of a line that are used."""
+
+    session: Any = msgspec.field(default=None, name="sessionID")
+    part: Any = None
+    error: Any = None
+
+
+Step = tuple[State, tuple[AnySaid, ...]]
+read = reader(Spoken)
+
+
+class Opencode:
+    """The open coding agent for many providers."""
+
+    name = "opencode"
+    secrets = SECRETS
+    default_model: str | None = None
+    state_type = State
+    enforces_tools: bool | None = False
+    resumable = True
+
+    def launch(self, work: Work) -> Launch:
+        """`opencode run`. The prompt goes to stdin: as an argument with blanks it is put in quotes."""
+        refuse_tools(self.name, work)
+        argv = [work.program or "opencode", "run", "--format", "json", "--auto"]
+        argv += ["--model", work.model] if work.model else []
+        argv += ["--session", work.resume] if work.resume else []
+        return Launch(
+            argv=tuple(argv),
+            cwd=work.cwd,
+            env=dict(ENV),
+            secrets=SECRETS,
+            prompt=work.prompt,
+            prompt_on_stdin=True,
+            coder_session=work.resume,
+        )
+
+    def begin(self, before: State | None = None) -> State:  # noqa: ARG002 (the contract gives it)
+        """Nothing to carry: usage comes by the step."""
+        return State()
+
+    def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
+        """One line of `--format json`."""
+        spoken = read(line)
+        step = STEPS.get(spoken.type) if spoken is not None else None
+        if step is None or spoken is None:
+            return state, ()
+        session = words(spoken.session)
+        if not session or session == state.coder_session:
+            return step(state, spoken)
+        state, said = step(replace(state, coder_session=session), spoken)
+        return state, (Started(coder_session=session), *said)
+
+    def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
+        """By the last error, then by how the last step ended, then by the exit code and stderr."""
+        if stopped := by_stop(exit, stderr):
+            return stopped
+        if state.failure:
+            return _by_failure(state.failure)
+        if state.finish == "stop":
+            return Outcome(kind=OutcomeKind.OK, reason=one_line(state.final_text) or "it ended its turn")
+        if state.finish in FINISHED:
+            kind, reason = FINISHED[state.finish]
+            return Outcome(kind=kind, reason=reason)
+        return by_exit(exit, stderr)
+
+    def context_limit(self, model: str | None) -> int | None:
+        """The model's window, where the name tells its vendor."""
+        return windows.any_vendor(model)
+
+
+def _by_failure(failure: Failure) -> Outcome:
+    if failure.name in NAMED:
+        return Outcome(kind=NAMED[failure.name], reason=failure.text or failure.name)
+    return by_error(failure.text or failure.name, failure.status)
+
+
+def _step_start(state: State, _line: Spoken) -> Step:
+    if not state.finish and state.failure is None:
+        return state, ()
+    return replace(state, finish="", failure=None), ()
+
+
+def _text(state: State, line: Spoken) -> Step:
+    text = short(words(table(line.part).get("text")))
+    return (replace(state, final_text=text), (Text(text=text),)) if text else (state, ())
+
+
+def _reasoning(state: State, line: Spoken) -> Step:
+    text = short(words(table(line.part).get("text")))
+    return state, (Thinking(text=text),) if text else ()
+
+
+def _tool_use(state: State, line: Spoken) -> Step:
+    """A call is mostly told when it is over: its start is told with it."""
+    part = table(line.part)
+    call, now = words(part.get("callID")), table(part.get("state"))
+    over = now.get("status") in ("completed", "error")
+    said: list[AnySaid] = []
+    calls = state.open_calls
+    if call not in calls:
+        said.append(ToolStarted(id=call, name=words(part.get("tool")), input=short_json(now.get("input"))))
+        calls = (*calls[-63:], call)
+    if over:
+        output = words(now.get("output")) or words(now.get("error"))
+        said.append(ToolEnded(id=call, ok=now.get("status") == "completed", output=short(output)))
+        calls = tuple(each for each in calls if each != call)
+    return (state if calls == state.open_calls else replace(state, open_calls=calls)), tuple(said)
+
+
+def _step_finish(state: State, line: Spoken) -> Step:
+    part = table(line.part)
+    tokens = table(part.get("tokens"))
+    cache = table(tokens.get("cache"))
+    used = Used(
+        input_tokens=count(tokens.get("input")) + count(cache.get("write")),
+        cached_tokens=count(cache.get("read")),
+        output_tokens=count(tokens.get("output")) + count(tokens.get("reasoning")),
+        cost_microusd=micro(part.get("cost")),
+    )
+    reason = words(part.get("reason"))
+    said: list[AnySaid] = [used] if used != Used() else []
+    if total := number(tokens.get("total")):
+        said.append(Context(tokens=total))
+    if reason == "stop":
+        said.append(TurnEnded(ok=True, reason=reason, final_text=state.final_text or None))
+    return replace(state, finish=reason), tuple(said)
+
+
+def _error(state: State, line: Spoken) -> Step:
+    error = table(line.error)
+    data = table(error.get("data"))
+    text = one_line(words(data.get("message")) or words(error.get("message")))
+    failure = Failure(name=words(error.get("name")), status=number(data.get("statusCode")), text=text)
+    return replace(state, failure=failure), (TurnEnded(ok=False, reason=text or failure.name),)
+
+
+STEPS: dict[str, Callable[[State, Any], Step]] = {
+    "step_start": _step_start,
+    "text": _text,
+    "reasoning": _reasoning,
+    "tool_use": _tool_use,
+    "step_finish": _step_finish,
+    "error": _error,
+}

@@ -1,0 +1,176 @@
+"""Sessions on a host: prepare, start, observe, read, stop, forget; written once over the four verbs of a transport."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+import msgspec
+
+from fleet.errors import Conflict, Fenced, HostFull, NotStarted, TransportError
+from fleet.hosts.facts import Exit, HostState, Killed, Observed, parse, parse_exit
+from fleet.hosts.launch_file import DEFAULT_RULES, Rules, render, render_secrets
+from fleet.hosts.lines import CHUNK, Line, Read, read_lines
+from fleet.hosts.outbox import LONGEST, Request, parse_request, render_answer
+from fleet.hosts.transport import Transport
+from fleet.model.ids import check_token
+from fleet.model.launch import Launch
+
+SHIMS = ("fleet", "bd")
+FENCED, REFUSED = 3, 4  # exit codes of the runner
+LONGEST_RECORD = 8192
+NO_SECRETS: Mapping[str, str] = MappingProxyType({})
+# A directory without a runner is one that the host knows nothing of.
+CALL = 'if [ -f "$2/runner.sh" ]; then exec {shell} "$2/runner.sh" "$@"; fi; echo state=absent'
+
+
+class Started(msgspec.Struct, frozen=True):
+    """A session that has begun; not necessarily by this start, and it may have ended by now."""
+
+    pid: int
+    observed: Observed
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """A session of which nothing lives any more, but what could not be ended."""
+
+    observed: Observed
+    killed: tuple[Killed, ...]
+    left: int
+
+
+class HostedSession:
+    """One session in its directory on a host, acted upon with one epoch.
+
+    An agent that fails is a value. TransportError: the host did not do it, or it is not known whether it did.
+    Fenced: a higher epoch was here. Every verb may be repeated; none runs an agent twice.
+    """
+
+    def __init__(
+        self, transport: Transport, root: str, session: str, epoch: int, *, shell: tuple[str, ...] = ("sh",)
+    ) -> None:
+        self.session = check_token(session, "session")
+        self.directory = f"{root.rstrip('/')}/{session}"
+        self.epoch = epoch
+        self._transport = transport
+        self._shell = shell
+
+    async def prepare(self, launch: Launch, rules: Rules = DEFAULT_RULES) -> None:
+        """Write the directory. The launch file comes last: with it the session can be started."""
+        launch_file = render(self.session, launch, rules, self._shell)
+        others = {"runner.sh": program("runner.sh"), "prompt": launch.prompt.encode("utf-8", "surrogateescape")}
+        others |= {f"bin/{name}": program(f"shims/{name}") for name in SHIMS}
+        puts = (self._put(name, data) for name, data in others.items())
+        for failed in await asyncio.gather(*puts, return_exceptions=True):
+            if failed:
+                raise failed
+        await self._put("launch", launch_file)
+
+    async def start(self, secrets: Mapping[str, str] = NO_SECRETS) -> Started:
+        """Start the agent, unless it has been. NotStarted: it did not begin, and never will in this directory."""
+        seen = await self._call("start", stdin=render_secrets(secrets))
+        if seen.state == HostState.ABANDONED:
+            raise NotStarted(f"session {self.session} did not start: {seen.reason}")
+        if seen.pid is None:
+            raise TransportError(f"it is not known yet whether session {self.session} started")
+        return Started(seen.pid, seen)
+
+    async def observe(self) -> Observed:
+        """What is so. An epoch that is higher than any before shuts the lower ones out."""
+        return await self._call("observe")
+
+    async def abandon(self) -> bool:
+        """See to it that the agent never runs. False: it has begun, or is about to."""
+        if not await self._transport.get(f"{self.directory}/runner.sh", limit=1):
+            await self._put("runner.sh", program("runner.sh"))
+        return (await self._call("abandon")).state == HostState.ABANDONED
+
+    async def stop(self, *, grace_seconds: float) -> Stopped:
+        """End the agent and all it started: INT, then TERM, then KILL, with the grace between."""
+        return _stopped(await self._call("stop", str(int(grace_seconds * 1000))))
+
+    async def sweep(self, *, grace_seconds: float) -> Stopped:
+        """End what an agent left behind. Conflict: it still runs."""
+        return _stopped(await self._call("sweep", str(int(grace_seconds * 1000))))
+
+    async def exit(self) -> Exit | None:
+        """The record of its end, read without a process on the host; None while there is none."""
+        return parse_exit(await self._get("exit", limit=LONGEST_RECORD))
+
+    async def read(self, cursor: int, *, ended: bool = False, chunk: int = CHUNK) -> Read:
+        """The next lines of stdout. `ended`: nothing more can come, so an unfinished last line is a line too."""
+        return await read_lines(self._transport, f"{self.directory}/stdout", cursor, ended=ended, chunk=chunk)
+
+    async def lines(self, cursor: int = 0, *, every_seconds: float = 0.1) -> AsyncIterator[Line]:
+        """All lines from the cursor on, as they come, until the record of the end says that nothing more can come.
+
+        Who needs to know of a host that lost the agent asks `observe` beside it.
+        """
+        while True:
+            exit_record = await self.exit()  # before the read: what was written before the end is then in it
+            ended = exit_record is not None and exit_record.swept
+            got = await self.read(cursor, ended=ended)
+            for line in got.lines:
+                yield line
+            if got.cursor == cursor:
+                if ended:
+                    return
+                await asyncio.sleep(every_seconds)
+            cursor = got.cursor
+
+    async def stderr_tail(self, most: int = 65_536) -> bytes:
+        """The last of what the agent wrote to stderr."""
+        size = (await self.observe()).stderr_bytes
+        return await self._get("stderr", offset=max(0, size - most), limit=most)
+
+    async def requests(self, after: int) -> list[Request]:
+        """What the agent asked for since request number `after`, in order."""
+        found: list[Request] = []
+        while data := await self._get(f"outbox/{after + len(found) + 1}", limit=LONGEST):
+            found.append(parse_request(after + len(found) + 1, data))
+        return found
+
+    async def answer(self, request: int, text: str, *, code: int = 0) -> None:
+        """Let the agent's command end. May be repeated."""
+        await self._put(f"outbox/{request}.answer", render_answer(code, text))
+
+    async def free(self, cursor: int) -> None:
+        """Give back the disk space of stdout below the cursor, where the host can. Offsets stay as they are."""
+        await self._call("free", str(cursor))
+
+    async def forget(self, *, stdout_bytes: int, stderr_bytes: int) -> None:
+        """Remove the directory. Conflict: something lives, or output or a request was not collected."""
+        await self._call("forget", str(stdout_bytes), str(stderr_bytes))
+
+    async def _call(self, verb: str, *arguments: str, stdin: bytes = b"") -> Observed:
+        words = [verb, self.directory, str(self.epoch), *arguments]
+        script = CALL.format(shell=" ".join(self._shell))
+        done = await self._transport.run([*self._shell, "-c", script, "runner", *words], stdin=stdin)
+        if done.code == 0:
+            return parse(done.stdout.decode("utf-8", "replace"))
+        said = done.stderr.decode("utf-8", "replace").strip() or f"code {done.code}"
+        if done.code == FENCED:
+            raise Fenced(f"session {self.session}: {said.removeprefix('fenced: ')}")
+        if done.code == REFUSED:
+            raise Conflict(f"session {self.session}: {said.removeprefix('refused: ')}")
+        error = HostFull if "No space left" in said else TransportError
+        raise error(f"cannot {verb} session {self.session}: {said.removeprefix('error: ')}")
+
+    async def _put(self, name: str, data: bytes) -> None:
+        await self._transport.put(f"{self.directory}/{name}", data)
+
+    async def _get(self, name: str, *, offset: int = 0, limit: int = CHUNK) -> bytes:
+        return await self._transport.get(f"{self.directory}/{name}", offset=offset, limit=limit)
+
+
+@cache
+def program(name: str) -> bytes:
+    """A program for the host that ships with this package."""
+    return files("fleet.hosts").joinpath(name).read_bytes()
+
+
+def _stopped(seen: Observed) -> Stopped:
+    return Stopped(seen, seen.killed, seen.left)

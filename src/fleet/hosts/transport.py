@@ -1,0 +1,33 @@
+"""The contract of a transport: a way to reach one machine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Completed(NamedTuple):
+    """A program that ran to its end on the machine. That it failed is its own affair: it is a value."""
+
+    code: int  # the negative number of a signal, where one ended it
+    stdout: bytes
+    stderr: bytes
+
+
+class Transport(Protocol):
+    """A way to reach one machine. Raises only TransportError; when cancelled, kills what it started.
+
+    A program that has left for a process session of its own is not what was started: it lives on.
+    """
+
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
+        """Run a program to its end. Not repeated by the transport: the caller knows whether that is safe."""
+
+    async def put(self, path: str, data: bytes) -> None:
+        """Write a file: whole or not at all, private to the user, with the directories above it. May be repeated."""
+
+    async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
+        """Up to `limit` bytes of a file; b"" when it is absent or has no more."""
+
+    def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
+        """What a program prints, as it comes. Ends with the program, and ends the program when it is closed."""

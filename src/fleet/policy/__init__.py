@@ -1,0 +1,1 @@
+"""Policy: decisions as pure functions that return a value with its reason."""

@@ -1,0 +1,205 @@
+"""Why a task is where it is: read from the ledger, with what is evidence for it and what may be done."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fleet.config.settings import Settings
+from fleet.model import event as ev
+from fleet.model.outcome import REMEDIES, UNKNOWN_RESET, OutcomeKind
+from fleet.model.session import Session
+from fleet.model.states import ENDED, IN_PROGRESS, Source, TaskState
+from fleet.model.task import KEPT, Task
+from fleet.projections.queue import Need
+from fleet.store.reads import Reads
+
+K = OutcomeKind
+TRANSIENT, TASK, VERIFIER, NEEDS_HUMAN = "transient", "task", "verifier", "needs-human"
+CLASSES = {
+    K.TRANSIENT: TRANSIENT,
+    K.PLAN_LIMIT: TRANSIENT,
+    K.CONTEXT: TRANSIENT,
+    K.STALLED: TRANSIENT,
+    K.CRASHED: TASK,
+    K.REFUSAL: TASK,
+    K.BUDGET: TASK,
+    K.AUTH: NEEDS_HUMAN,
+    K.DENIED: NEEDS_HUMAN,
+    K.INTERRUPTED: TRANSIENT,  # by somebody else; what a person interrupted is blocked
+}
+MOVING = (ev.TaskSubmitted, ev.TaskClaimed, ev.TaskSettled, ev.TaskRequeued, ev.TaskBlocked, ev.TaskAnswered)
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The event that brought the task where it is."""
+
+    seq: int
+    kind: str
+    at: int
+    by: str
+    reason: str
+
+
+class LastOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How the last session that ended came to its end, and what a person can do about that."""
+
+    session: str
+    outcome: str
+    at: int | None
+    remedy: str
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer."""
+
+    id: str
+    title: str
+    state: TaskState
+    since: int
+    summary: str  # one sentence
+    evidence: Evidence
+    classification: str | None  # transient, task, verifier, needs-human; None: nothing is wrong
+    action: str  # what may be done now; a command, or a reason to wait
+    waits_for: tuple[Need, ...]
+    asked: tuple[str, ...]  # what a person asked for and no supervisor has carried out yet
+    attempts_used: int
+    attempts_left: int
+    sessions: int
+    next_at: int | None
+    paused_coder: str | None
+    last: LastOutcome | None
+
+
+def why(reads: Reads, settings: Settings, task: Task, *, now: int) -> Why:
+    """Why this task is where it is."""
+    sessions = reads.sessions(task=task.uid)
+    last = _last(task, sessions)
+    allowed = settings.supervisor.max_attempts
+    spent = task.charged + int(task.state is TaskState.FAILED)  # the last attempt is charged by its end
+    next_at = task.not_before if task.not_before and task.not_before > now else None
+    limited = last is not None and last.outcome == K.PLAN_LIMIT and next_at is not None
+    waits = tuple(Need(uid, state) for uid, state in reads.unmet(task.uid))
+    supervised = bool(reads.supervisors())
+    orphaned = task.session in {session.id for session in reads.orphans()}
+    entry = _evidence(reads, task)
+    return Why(
+        id=task.uid,
+        title=task.title,
+        state=task.state,
+        since=entry.at,
+        summary=_summary(task, waits, next_at, limited=limited, supervised=supervised, orphaned=orphaned),
+        evidence=entry,
+        classification=_class(task, last, orphaned=orphaned),
+        action=_action(task, waits, next_at, last, supervised=supervised),
+        waits_for=waits if task.state is TaskState.QUEUED else (),
+        asked=tuple(f"{intent.verb} by {intent.by}" for intent in reads.intents() if intent.target == task.uid),
+        attempts_used=spent,
+        attempts_left=max(0, allowed - spent),
+        sessions=len(sessions),
+        next_at=next_at,
+        paused_coder=sessions[-1].coder if limited else None,
+        last=last,
+    )
+
+
+def _evidence(reads: Reads, task: Task) -> Evidence:
+    entry = next(entry for entry in reversed(reads.chain(task.uid)) if isinstance(entry.event, MOVING))
+    event = entry.event
+    return Evidence(seq=entry.seq, kind=ev.kind_of(event), at=event.at, by=event.by, reason=task.reason)
+
+
+def _last(task: Task, sessions: list[Session]) -> LastOutcome | None:
+    ended = [session for session in sessions if session.outcome is not None]
+    if not ended:
+        return None
+    session = ended[-1]
+    return LastOutcome(
+        session=session.id,
+        outcome=str(session.outcome),
+        at=session.ended_at,
+        remedy=_remedy(str(session.outcome), task).replace("ID", task.uid),
+    )
+
+
+def _remedy(outcome: str, task: Task) -> str:
+    if outcome not in list(K):
+        return ""
+    if outcome == K.PLAN_LIMIT and task.not_before is None:
+        return UNKNOWN_RESET
+    return REMEDIES[K(outcome)]
+
+
+def _class(task: Task, last: LastOutcome | None, *, orphaned: bool) -> str | None:
+    """What kind of trouble it is in; None when it is in none."""
+    if orphaned:
+        return TRANSIENT
+    if task.state is TaskState.BLOCKED:
+        return NEEDS_HUMAN
+    if task.state is TaskState.PARTIAL or task.source is Source.VERIFIER:
+        return VERIFIER
+    if task.state is TaskState.FAILED and task.source is Source.TRANSPORT:
+        return TRANSIENT
+    if task.state is TaskState.FAILED:
+        return TASK
+    if task.state is TaskState.QUEUED and last is not None and last.outcome in list(K):
+        return CLASSES.get(K(last.outcome))
+    return None
+
+
+def _summary(
+    task: Task, waits: tuple[Need, ...], next_at: int | None, *, limited: bool, supervised: bool, orphaned: bool
+) -> str:
+    match task.state:
+        case TaskState.QUEUED if waits:
+            return "it waits for " + ", ".join(f"{need.id} ({need.state})" for need in waits)
+        case TaskState.QUEUED if limited:
+            return "its coder's plan limit is used up; it goes on by itself after the reset"
+        case TaskState.QUEUED if next_at:
+            return f"it is tried again by itself: {task.reason}"
+        case TaskState.QUEUED:
+            return "it waits for a free slot" if supervised else "it is ready, and no supervisor is running"
+        case TaskState.BLOCKED if task.block and task.block.kind in KEPT:
+            return f"it is {task.block.kind} by {task.block.by}" + (f": {task.block.text}" if task.block.text else "")
+        case TaskState.BLOCKED if task.block:
+            return f"it waits for a person ({task.block.kind}): {task.block.text}"
+        case state if state in IN_PROGRESS and orphaned:
+            return "its supervisor is gone; its agent may run on, and the next supervisor takes it over"
+        case state if state in IN_PROGRESS:
+            return task.reason or "a session is at work"
+        case TaskState.CANCELLED if task.skipped_for:
+            return f"it was skipped: {task.skipped_for}, which it needs, will not be completed"
+        case TaskState.PARTIAL:
+            return f"a verifier has yet to settle it: {task.reason}"
+        case _:
+            return task.reason
+
+
+def _action(
+    task: Task, waits: tuple[Need, ...], next_at: int | None, last: LastOutcome | None, *, supervised: bool
+) -> str:
+    uid, run = task.uid, "" if supervised else "; start a supervisor: fleet run"
+    match task.state:
+        case TaskState.QUEUED if waits:
+            return f"fleet why {waits[0].id}"
+        case TaskState.QUEUED if next_at:
+            return f"wait{run}"
+        case TaskState.QUEUED:
+            return "wait" if supervised else "fleet run"
+        case TaskState.BLOCKED if task.block and task.block.kind in KEPT:
+            return f"to let it go: fleet bd update {uid} --status open"
+        case TaskState.BLOCKED if task.block and task.block.kind == "interrupted":
+            return f"fleet restart {uid}, or fleet stop {uid}"
+        case TaskState.BLOCKED if task.block and task.block.kind == "needs_human" and last:
+            return f"{last.remedy}: fleet restart {uid}"
+        case TaskState.BLOCKED:
+            return f'fleet answer {uid} "..."'
+        case state if state in IN_PROGRESS:
+            return f"fleet logs {uid} -f, fleet interrupt {uid}, or fleet restart {uid}{run}"
+        case TaskState.CANCELLED if task.skipped_for:
+            return f"fleet why {task.skipped_for}"
+        case TaskState.FAILED | TaskState.CANCELLED:
+            return f"fleet restart {uid}"
+        case _ if task.state in ENDED:
+            return "nothing to do"
+        case _:
+            return "wait for its verifier"

@@ -1,0 +1,36 @@
+"""Counting: what a session has used, kept up with each thing that its coder says."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fleet.model import stream as st
+from fleet.model.session import Progress
+
+
+def counted(progress: Progress, said: st.AnySaid) -> Progress:
+    """The counters after one more thing said."""
+    usage = progress.usage
+    usage = replace(usage, events=usage.events + 1)
+    match said:
+        case st.Used():
+            usage = replace(
+                usage,
+                input_tokens=usage.input_tokens + said.input_tokens,
+                cached_tokens=usage.cached_tokens + said.cached_tokens,
+                output_tokens=usage.output_tokens + said.output_tokens,
+                cost_microusd=usage.cost_microusd + said.cost_microusd,
+            )
+        case st.ToolStarted():
+            usage = replace(usage, tool_calls=usage.tool_calls + 1)
+            progress = replace(progress, tools_running=progress.tools_running + 1)
+        case st.ToolEnded():
+            progress = replace(progress, tools_running=max(0, progress.tools_running - 1))
+        case st.Context():
+            peak = max(progress.peak_context_tokens, said.tokens)
+            progress = replace(progress, context_tokens=said.tokens, peak_context_tokens=peak)
+        case st.Started(coder_session=str(name)):
+            progress = replace(progress, coder_session=name)
+        case _:
+            pass
+    return replace(progress, usage=usage)

@@ -1,0 +1,68 @@
+"""What a task's earlier sessions mean for the one that begins or ends now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fleet.coders.coder import Coder, SupportsResume
+from fleet.model.outcome import OutcomeKind
+from fleet.model.session import Session
+from fleet.store.reads import Reads
+
+RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
+
+
+class History:
+    """The sessions of a task before one of them."""
+
+    def __init__(self, reads: Reads, session: Session, coder: Coder) -> None:
+        self._reads = reads
+        self._session = session
+        self._coder = coder
+
+    def resumable(self) -> str | None:
+        """The conversation to go on with: only where the coder can, and where its last session did not spoil it."""
+        last = self._last()
+        if last is None or last.outcome not in RESUMED_AFTER or not isinstance(self._coder, SupportsResume):
+            return None
+        progress = self._reads.progress(last.id)
+        return progress.coder_session if progress.cursor else None  # one that said nothing has no conversation
+
+    def parser_state(self) -> Any:
+        """The last parser state of the conversation that goes on: vendors count on across sessions."""
+        last = self._last()
+        if last is None or self.resumable() is None:
+            return None
+        return decoded(self._coder, self._reads.progress(last.id).parser)
+
+    def full_contexts(self) -> int:
+        """How many sessions ended because their context was full."""
+        return sum(found.outcome == OutcomeKind.CONTEXT.value for found in self._before())
+
+    def failed_starts(self) -> int:
+        """How many sessions in a row, until now, did not start though they were told to."""
+        known, count = self._before(), 0
+        while known and (last := known.pop()).started_at is None and last.outcome == OutcomeKind.TRANSIENT.value:
+            count += 1
+        return count
+
+    def _before(self) -> list[Session]:
+        known = self._reads.sessions(task=self._session.task)
+        return [found for found in known if found.id != self._session.id]
+
+    def _last(self) -> Session | None:
+        """The session before this one that began, if it was by the same coder and on the same host."""
+        began = [found for found in self._before() if found.started_at is not None]
+        last = began[-1] if began else None
+        same = last is not None and (last.coder, last.host) == (self._session.coder, self._session.host)
+        return last if same else None
+
+
+def decoded(coder: Coder, raw: msgspec.Raw) -> Any:
+    """A parser's state; None where there is none, or where it is of another version of the coder."""
+    try:
+        return msgspec.json.decode(raw, type=coder.state_type) if bytes(raw) != b"null" else None
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,114 @@
+"""What the loops share: the store, the home, the settings in force, and who we are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fleet.coders.coder import Coder
+from fleet.config.home import Home
+from fleet.config.settings import Settings
+from fleet.hosts.transport import Transport
+from fleet.model.session import Defaults
+from fleet.store.store import Store
+from fleet.supervisor.journal import Journal
+
+
+class House:
+    """One supervisor's surroundings. `wake` is set by whatever gives the loops something to do."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        store: Store,
+        home: Home,
+        settings: Settings,
+        transport: Transport,
+        machine: str,
+        load_coder: Callable[[str, Settings], Coder],
+        secrets: Callable[[str], str | None],
+        journal: Journal,
+        coder: str | None = None,
+        model: str | None = None,
+        lease_seconds: float = 30.0,
+        at: Callable[[str], object] = lambda _: None,
+        mirror: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.name = name
+        self.store = store
+        self.home = home
+        self.settings = settings
+        self.transport = transport
+        self.machine = machine
+        self.journal = journal
+        self.lease_seconds = lease_seconds
+        self.at = at  # told of each step of a session; tests end the process there
+        self.wake = asyncio.Event()
+        self._load_coder = load_coder
+        self._secrets = secrets
+        self._coders: dict[str, Coder] = {}
+        self._coder, self._model = coder, model
+        self.paused_coders: dict[str, int] = {}  # until when, UTC milliseconds
+        self.mirror = mirror
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other supervisor can share this queue: SQLite has one at a time."""
+        return not self.settings.store.url
+
+    @property
+    def place(self) -> str:
+        """Where our sessions are: this machine, and the directory that they are kept in."""
+        return f"{self.machine}:{os.path.realpath(self.home.path)}"
+
+    @property
+    def defaults(self) -> Defaults:
+        """What a task inherits: what this supervisor was told, else the settings."""
+        configured = self.settings.supervisor
+        coder = self._coder or configured.coder
+        model = self._model or (configured.model if coder == configured.coder else "")
+        return Defaults(coder=coder, model=model)
+
+    def coder(self, name: str) -> Coder:
+        """A coder, loaded once."""
+        if name not in self._coders:
+            self._coders[name] = self._load_coder(name, self.settings)
+        return self._coders[name]
+
+    def take(self, settings: Settings) -> None:
+        """New settings are in force from now on."""
+        self.settings = settings
+        self._coders.clear()
+
+    def secrets_for(self, names: tuple[str, ...]) -> Mapping[str, str]:
+        """The values of the secrets that a launch names, where there are any."""
+        found = {name: self._secrets(name) for name in names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def pause(self, coder: str, until: int) -> None:
+        """Start nothing with a coder until then."""
+        self.paused_coders[coder] = max(until, self.paused_coders.get(coder, 0))
+
+    def paused(self) -> frozenset[str]:
+        """The coders that must wait now."""
+        now = now_ms()
+        self.paused_coders = {name: until for name, until in self.paused_coders.items() if until > now}
+        return frozenset(self.paused_coders)
+
+    def jitter(self) -> float:
+        """A number from 0 to 1, so that not everybody comes back at once."""
+        return random.random()
+
+    def log(self, event: str, **fields: Any) -> None:
+        """A line in the supervisor's own log. Nothing reads it to learn state."""
+        self.journal.write(event, **fields)
+
+
+def now_ms() -> int:
+    """The clock."""
+    return time.time_ns() // 1_000_000

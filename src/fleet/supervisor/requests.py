@@ -1,0 +1,76 @@
+"""What an agent asks for from within its session: applied once each, then answered."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fleet.errors import FleetError
+from fleet.hosts.outbox import Request
+from fleet.hosts.session import HostedSession
+from fleet.model.session import Progress, Session
+from fleet.model.task import Task
+from fleet.supervisor.house import House
+
+KINDS = ("question", "permission", "secret", "destructive")
+QUESTION = "QUESTION:"
+
+
+class Requests:
+    """The outbox of one session.
+
+    A request is applied and answered, then its number is committed with what it changed. After a crash in between it
+    is applied and answered again, which changes nothing: comments carry the request's number and are made once. The
+    other order would leave an agent without its answer.
+    """
+
+    def __init__(self, house: House, task: Task, session: Session, hosted: HostedSession) -> None:
+        self._house = house
+        self._task = task
+        self._session = session
+        self._hosted = hosted
+
+    async def run_once(self, progress: Progress) -> Progress:
+        """Deal with what has come."""
+        for request in await self._hosted.requests(progress.requests):
+            try:
+                progress, said = await self._apply(request, progress)
+                code = 0
+            except FleetError as exc:
+                said, code = str(exc), 1
+            progress = replace(progress, requests=request.number)
+            self._house.at("applied")
+            await self._hosted.answer(request.number, said, code=code)
+            self._house.at("answered")
+            await self._house.store.record(self._session.fence, progress)
+            self._house.log("agent_request", session=self._session.id, verb=request.verb, code=code)
+        return progress
+
+    async def _apply(self, request: Request, progress: Progress) -> tuple[Progress, str]:
+        match request.verb:
+            case "ask":
+                return self._asked(progress, request.fields.get("kind", "question"), request.text)
+            case "update" if request.fields.get("status") == "blocked":
+                text = request.text or request.fields.get("notes", "")
+                return self._asked(progress, "question", text.removeprefix(QUESTION).strip())
+            case "close":
+                said = request.text or request.fields.get("reason", "") or "closed by its agent"
+                return replace(progress, closed=said), "closed: end the session now; the result will be checked"
+            case "comment":
+                name = f"{self._session.id}.{request.number}"
+                await self._house.store.comment(self._task.uid, request.text, by=self._session.coder, name=name)
+                return progress, "noted"
+            case "show":
+                return progress, self._shown()
+            case _:
+                raise FleetError(f"`{request.verb}` is not available in a session")
+
+    def _asked(self, progress: Progress, kind: str, text: str) -> tuple[Progress, str]:
+        if not text.strip():
+            raise FleetError("the question is empty")
+        asked = replace(progress, asked_kind=kind if kind in KINDS else "question", asked_text=text.strip())
+        return asked, "recorded: end the session now; another will go on when a person has answered"
+
+    def _shown(self) -> str:
+        task = self._house.store.task(self._task.uid)
+        lines = [f"id: {task.uid}", f"title: {task.title}", f"status: {task.state.value}", "", task.description]
+        return "\n".join(lines).rstrip()

@@ -1,0 +1,301 @@
+"""The supervisor's life: join, rescue, loop, leave."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from fleet.config.load import load
+from fleet.errors import ConfigError, Conflict, Fenced, FleetError, LeaseLost
+from fleet.hosts.session import HostedSession
+from fleet.model.outcome import OutcomeKind
+from fleet.model.session import Ending, Session
+from fleet.model.states import LIVE, SessionState, TaskState
+from fleet.model.task import Task
+from fleet.store.engine import Bell
+from fleet.supervisor import intents
+from fleet.supervisor.claimer import Claimer
+from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.runner import SessionRunner, Wish
+
+LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
+RESCUE_SECONDS = 10.0
+STOP_SECONDS = 20.0  # for agents to end, beside their graces
+AGAIN_SECONDS = 1.0  # after something that may be better by then
+LOOKED_AT = 1000
+MIRROR_SECONDS = 0.5
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Supervised(msgspec.Struct, frozen=True, kw_only=True):
+    """What a supervisor did, when it ends."""
+
+    sessions: int
+    left_running: int
+    completed: int  # of the tasks that it had a session of
+    failed: int
+    waiting: int  # for a person, or for a verifier
+
+
+class Supervisor:
+    """Takes ready tasks and drives their sessions until it is told to stop."""
+
+    def __init__(self, house: House, *, drain: bool = False) -> None:
+        self.house = house
+        self._drain = drain
+        self._claimer = Claimer(house)
+        self._running: dict[str, SessionRunner] = {}  # by session
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._stopping = asyncio.Event()
+        self._stop_agents = False
+        self._sessions = 0
+        self._failure: BaseException | None = None
+        self._toml_seen: int | None = None
+        self._mirror_at = 0.0
+        self._driven: set[str] = set()  # the tasks that we had a session of
+
+    def stop(self, *, agents: bool = False) -> None:
+        """Stop claiming and leave; the agents run on unless they are to be stopped too."""
+        self._stop_agents = self._stop_agents or agents
+        self._stopping.set()
+        self.house.wake.set()
+
+    async def run(self) -> Supervised:
+        """The whole life. What ended a loop is raised at the end of it."""
+        house = self.house
+        await house.store.join(house.name, machine=house.place, pid=os.getpid(), seconds=house.lease_seconds)
+        house.log("supervisor_started", supervisor=house.name, pid=os.getpid())
+        bell = house.store.listen()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(bell.fileno(), self._rung, bell)
+        keeper = loop.create_task(self._watched(self._keep_lease()))
+        try:
+            await self._watched(self._main_loop())
+            await self._shut_down()
+        finally:
+            keeper.cancel()
+            await self._let_go()
+            loop.remove_reader(bell.fileno())
+            bell.close()
+            with contextlib.suppress(FleetError):
+                await house.store.leave(house.name, reason="ended")
+                await self._mirror(now=True)
+            house.log("supervisor_ended", supervisor=house.name, left_running=len(self._running))
+        if self._failure is not None:
+            raise self._failure
+        states = [task.state for task in house.store.tasks_by_uid(self._driven).values()]
+        return Supervised(
+            sessions=self._sessions,
+            left_running=len(self._running),
+            completed=states.count(TaskState.COMPLETED),
+            failed=states.count(TaskState.FAILED),
+            waiting=sum(state in (TaskState.BLOCKED, TaskState.PARTIAL) for state in states),
+        )
+
+    async def _watched(self, loop: Coroutine[Any, Any, None]) -> None:
+        """A loop whose death ends the supervisor: it is written down, then raised at the end."""
+        try:
+            await loop
+        except Exception as exc:
+            self._fail(exc)
+
+    def _fail(self, exc: BaseException, **where: str) -> None:
+        self.house.log("supervisor_failed", error=f"{type(exc).__name__}: {exc}", **where)
+        self._failure = self._failure or exc
+        self.stop()
+
+    async def _main_loop(self) -> None:
+        rescue_at = 0.0
+        loop = asyncio.get_running_loop()
+        while not self._stopping.is_set():
+            self.house.wake.clear()
+            try:
+                self._reload_settings()
+                if loop.time() >= rescue_at:
+                    await self._rescue()
+                    rescue_at = loop.time() + min(RESCUE_SECONDS, self.house.lease_seconds / 3)
+                await intents.run_once(self.house, self._running)
+                await self._claim()
+                await self._mirror()
+                if self._drain and not self._tasks and not self._more_to_come():
+                    return
+            except (FleetError, OSError) as exc:
+                if not may_pass(exc):
+                    raise
+                self.house.log("loop_delayed", error=str(exc))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self.house.wake.wait()
+
+    async def _mirror(self, *, now: bool = False) -> None:
+        """Keep fleet.jsonl up with the ledger, in a thread and now and then: nobody waits for it."""
+        loop = asyncio.get_running_loop()
+        if now or loop.time() >= self._mirror_at:
+            self._mirror_at = loop.time() + MIRROR_SECONDS
+            await asyncio.to_thread(self.house.mirror)
+
+    async def _claim(self) -> None:
+        busy = [runner.session.worker for runner in self._running.values()]
+        for claimed in await self._claimer.run_once(busy):
+            self._start(claimed.task, claimed.session, attach=False)
+
+    def _more_to_come(self) -> bool:
+        """Whether something is ready for us, or will be by itself once its time has come."""
+        store, here = self.house.store, (None, self.house.machine)
+        now = now_ms()
+        queued = store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT)
+        later = any(task.not_before is not None and task.not_before > now and task.host in here for task in queued)
+        return later or any(task.host in here for task in store.ready(limit=LOOKED_AT))
+
+    async def _rescue(self) -> None:
+        """Take over the sessions of supervisors that are gone, where they are within our reach."""
+        store, house = self.house.store, self.house
+        for gone in await store.expire(by=house.name):
+            house.log("supervisor_gone", supervisor=gone.id)
+        self._recall_limits()
+        orphans = store.orphans()
+        known = store.supervisors(present=False) if orphans else []
+        near = {one.id for one in known if one.machine == house.place}
+        for orphan in orphans:
+            if orphan.supervisor not in near:
+                continue
+            try:
+                adopted = await store.adopt(orphan.id, house.name)
+            except LeaseLost:
+                raise
+            except Conflict as exc:  # another was first
+                house.log("not_adopted", session=orphan.id, error=str(exc))
+                continue
+            house.log("session_adopted", session=adopted.id, epoch=adopted.epoch)
+            house.at("adopted")
+            self._start(store.task(adopted.task), adopted, attach=True)
+
+    def _recall_limits(self) -> None:
+        """The plan limits that were met before we began, or by others: they are in the tasks that wait for them."""
+        now = now_ms()
+        for task in self.house.store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT):
+            if task.not_before is None or task.not_before <= now or not task.epoch:
+                continue
+            last = self.house.store.sessions(task=task.uid)[-1]
+            if last.outcome == OutcomeKind.PLAN_LIMIT.value:
+                self.house.pause(last.coder, task.not_before)
+
+    def _start(self, task: Task, session: Session, *, attach: bool) -> None:
+        self._sessions += 1
+        self._driven.add(session.task)
+        try:
+            runner = SessionRunner(self.house, task, session)
+        except FleetError as exc:  # its coder is not there, or is broken
+            work: Work = partial(refuse, self.house, session, str(exc))
+        else:
+            self._running[session.id] = runner
+            work = runner.attach if attach else runner.run
+        self._tasks[session.id] = asyncio.get_running_loop().create_task(self._drive(session.id, work))
+
+    async def _drive(self, session: str, work: Work | None) -> None:
+        """One session's task. A fence is not an error: somebody else has it now. Anything else must be seen."""
+        while work is not None:
+            try:
+                await work()
+                work = None
+            except Fenced as exc:
+                self.house.log("session_fenced", session=session, error=str(exc))
+                work = None
+            except asyncio.CancelledError:
+                return
+            except Exception as exc:
+                if not may_pass(exc):
+                    self._fail(exc, session=session)
+                    return
+                self.house.log("session_delayed", session=session, error=str(exc))
+                await asyncio.sleep(AGAIN_SECONDS)
+                work = partial(self._again, session)
+        self._running.pop(session, None)
+        self._tasks.pop(session, None)
+        self.house.wake.set()
+
+    async def _again(self, session: str) -> None:
+        """Go on with a session of ours after an error that may have passed, as a successor would."""
+        store = self.house.store
+        found = store.session(session)
+        if found.state in LIVE and found.supervisor == self.house.name:
+            before = self._running.get(session)
+            runner = SessionRunner(self.house, store.task(found.task), found)
+            if before is not None and before.wish is not None:
+                runner.end(before.wish)
+            self._running[session] = runner
+            await runner.attach()
+
+    async def _shut_down(self) -> None:
+        """End the agents if we are to; else they are left running. Neither costs an attempt."""
+        if self._stop_agents and self._failure is None:
+            for runner in self._running.values():
+                runner.end(Wish("shutdown", "the supervisor was told to stop its agents"))
+            with contextlib.suppress(TimeoutError):  # a host that does not answer keeps its agent
+                async with asyncio.timeout(STOP_SECONDS + 3 * self.house.settings.supervisor.grace_seconds):
+                    await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _let_go(self) -> None:
+        for driving in list(self._tasks.values()):
+            driving.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _keep_lease(self) -> None:
+        """Renew in time. A lease that is lost, or that we cannot know to hold, ends us before somebody else acts."""
+        house, loop = self.house, asyncio.get_running_loop()
+        until = loop.time() + house.lease_seconds
+        while True:
+            await asyncio.sleep(house.lease_seconds / 3)
+            asked = loop.time()
+            try:
+                async with asyncio.timeout(None if house.alone else max(0.1, until - asked)):
+                    await house.store.renew(house.name, seconds=house.lease_seconds)
+                until = asked + house.lease_seconds
+            except (FleetError, OSError, TimeoutError) as exc:
+                if isinstance(exc, LeaseLost) or not (may_pass(exc) or isinstance(exc, TimeoutError)):
+                    raise
+                house.log("lease_not_renewed", error=str(exc))
+                if not house.alone and loop.time() >= until:
+                    raise LeaseLost("the lease could not be renewed in time") from exc
+
+    def _reload_settings(self) -> None:
+        """Take an edit of fleet.toml; one that is broken keeps what is in force, and says where the error is."""
+        try:
+            seen = self.house.home.toml.stat().st_mtime_ns
+        except OSError:
+            return
+        if seen == self._toml_seen:
+            return
+        first, self._toml_seen = self._toml_seen is None, seen
+        try:
+            self.house.settings = load(self.house.home)
+            if not first:
+                self.house.log("settings_reloaded")
+        except ConfigError as exc:
+            self.house.log("settings_broken", error=str(exc))
+
+    def _rung(self, bell: Bell) -> None:
+        bell.wait(0)
+        self.house.wake.set()
+
+
+def may_pass(exc: BaseException) -> bool:
+    """Whether an error may be over in a moment: a full disk, a locked database, a server that is away."""
+    return exc.retryable if isinstance(exc, FleetError) else isinstance(exc, OSError)
+
+
+async def refuse(house: House, session: Session, why: str) -> None:
+    """A session that nobody here can drive: its task waits for a person, and its agent, if it has one, is ended."""
+    hosted = HostedSession(house.transport, str(house.home.sessions), session.id, session.epoch)
+    if not await hosted.abandon():
+        await hosted.stop(grace_seconds=house.settings.supervisor.grace_seconds)
+    end = Ending(outcome="interrupted", state=SessionState.LOST)
+    await house.store.pause(session.fence, end, "needs_human", why, by=house.name)
+    house.log("session_refused", session=session.id, reason=why)

@@ -1,0 +1,90 @@
+"""`fleet run` as a person runs it: drain, detach, status, stop, and one per home."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli, line_from
+from tests.support.session_host import kill, processes_with, until
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Iterator[Cli]:
+    """A person with a home that runs shell commands."""
+    made = Cli(tmp_path)
+    made.env["PYTHONPATH"] = ":".join(filter(None, sys.path))
+    made.ok("init")
+    made.ok("config", "set", "coder=command", "max_concurrent=2")
+    yield made
+    for pid in processes_with(os.fsencode(made.home.path)):
+        kill(pid)
+
+
+def state(cli: Cli, uid: str) -> str:
+    """Where a task stands."""
+    with cli.store() as store:
+        return store.task(uid).state.value
+
+
+def test_drain_does_all_there_is_and_ends(cli: Cli) -> None:
+    """`fleet run --drain` completes what is ready and ends with 0."""
+    uids = [cli.add(f"task {n}", "-d", "echo done") for n in range(3)]
+    done = cli.json("run", "--drain", "-q")
+    assert (done["sessions"], done["left_running"]) == (3, 0)
+    assert [state(cli, uid) for uid in uids] == ["completed"] * 3
+
+
+def test_a_home_has_one_supervisor(cli: Cli) -> None:
+    """A second `fleet run` is refused, and names the process that has the home."""
+    with cli.started("run") as first:
+        assert "supervisor_started" in line_from(first.stderr)
+        second = cli.run("run", "--drain")
+        assert second.code == 1
+        assert f"supervisor {first.pid} already runs this home" in second.err
+        assert "fleet run stop" in second.err
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(20) == 0
+
+
+def test_detached_it_can_be_asked_and_stopped(cli: Cli) -> None:
+    """`run --detach` returns once it runs; `run status` tells of it; `run stop` ends it and leaves its agents."""
+    uid = cli.add("long", "-d", 'until [ -e "$FLEET_TASK_DIR/go" ]; do sleep 0.05; done')
+    pid = cli.json("run", "--detach")["pid"]
+    until(lambda: state(cli, uid) == "running", "a session")
+    assert cli.json("run", "status") == {"running": True, "pid": pid, "sessions": 1}
+    assert cli.json("run", "stop") == {"stopped": pid}
+    assert cli.run("run", "status").code == 1
+    assert cli.run("run", "stop").code == 1
+    cli.task_file(uid, "go").touch()
+    cli.ok("run", "--drain", "-q")
+    assert state(cli, uid) == "completed"
+
+
+def test_interrupted_it_leaves_its_agents_and_says_so(cli: Cli) -> None:
+    """Ctrl-C ends the supervisor in order; what goes on is told, and the next takes it over."""
+    uid = cli.add("long", "-d", 'until [ -e "$FLEET_TASK_DIR/go" ]; do sleep 0.05; done')
+    with cli.started("run", "-q") as process:
+        until(lambda: state(cli, uid) == "running", "a session")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert b"the next `fleet run` takes over" in process.stderr.read()
+    cli.task_file(uid, "go").touch()
+    cli.ok("run", "--drain", "-q")
+    assert state(cli, uid) == "completed"
+
+
+def test_stop_agents_ends_them_and_costs_nothing(cli: Cli) -> None:
+    """`run stop --stop-agents` ends the agents too; the task is queued as if nothing had been."""
+    uid = cli.add("long", "-d", "sleep 300")
+    cli.ok("run", "--detach")
+    until(lambda: state(cli, uid) == "running", "a session")
+    cli.ok("run", "stop", "--stop-agents")
+    assert state(cli, uid) == "queued"
+    until(lambda: not processes_with(os.fsencode(cli.home.path)), "the end of all processes")

@@ -1,0 +1,302 @@
+"""A supervisor's life: slots, settings that change, what people ask for, leaving and coming back, and dying aloud."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet.coders.scripted import Scripted
+from fleet.errors import FleetError, StoreBusy
+from fleet.model.states import SessionState, TaskState
+from fleet.store import taskfile
+from fleet.supervisor.supervisor import Supervisor
+from tests.support.inhouse import InHouse
+from tests.support.session_host import until
+
+WAITS = 'until [ -e "$FLEET_TASK_DIR/go" ]; do sleep 0.05; done; echo gone'
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Iterator[InHouse]:
+    """A home whose supervisors run in this process; nothing of its sessions is left afterwards."""
+    made = InHouse(tmp_path)
+    yield made
+    made.close()
+    until(lambda: not made.left(), "the end of all agents")
+
+
+def go(inside: InHouse, *uids: str) -> None:
+    """Let agents that wait go on."""
+    for uid in uids:
+        inside.home.task_dir(uid).mkdir(parents=True, exist_ok=True)
+        (inside.home.task_dir(uid) / "go").touch()
+
+
+def running(inside: InHouse) -> int:
+    """How many agents run."""
+    return sum(session.state is SessionState.RUNNING for session in inside.store.sessions(live=True))
+
+
+def test_a_supervisor_that_leaves_hands_its_agents_to_the_next(inside: InHouse) -> None:
+    """Agents outlive a supervisor that stops; the next takes them over, and each task is completed by one session."""
+    uids = [inside.add(command=WAITS) for _ in range(2)]
+
+    async def work() -> None:
+        async with inside.supervising():
+            await inside.until(lambda: running(inside) == 2, "two agents")
+        assert len(inside.store.sessions(live=True)) == 2
+        assert inside.left()
+        go(inside, *uids)
+        async with inside.supervising():
+            for uid in uids:
+                await inside.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(work())
+    for uid in uids:
+        assert len(inside.store.sessions(task=uid)) == 1
+        assert [said["text"] for said in inside.said(uid)] == ["gone"]
+
+
+def test_agents_that_are_stopped_with_their_supervisor_cost_nothing(inside: InHouse) -> None:
+    """Told to end its agents too, a supervisor leaves no process, and the tasks are queued without a charge."""
+    uid = inside.add(command=WAITS)
+
+    async def work() -> None:
+        async with inside.supervising() as supervisor:
+            await inside.until(lambda: running(inside) == 1, "an agent")
+            supervisor.stop(agents=True)
+
+    asyncio.run(work())
+    task = inside.task(uid)
+    assert (task.state, task.charged, task.receipts) == (TaskState.QUEUED, 0, 0)
+    assert inside.left() == []
+
+
+def test_slots_are_respected_and_follow_the_settings(inside: InHouse) -> None:
+    """Never more sessions than max_concurrent, which may be changed in fleet.toml while it runs."""
+    inside.set(max_concurrent=1)
+    uids = [inside.add(command=WAITS) for _ in range(4)]
+
+    async def work() -> None:
+        async with inside.supervising():
+            await inside.until(lambda: running(inside) == 1, "an agent")
+            inside.set(max_concurrent=3)
+            await inside.until(lambda: running(inside) == 3, "three agents")
+            assert len(inside.store.sessions(live=True)) == 3
+            assert len({session.worker for session in inside.store.sessions(live=True)}) == 3
+            go(inside, *uids)
+            for uid in uids:
+                await inside.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(work())
+    assert inside.logged("settings_reloaded")
+
+
+def test_a_broken_edit_keeps_the_settings_and_is_told(inside: InHouse) -> None:
+    """A fleet.toml that cannot be used changes nothing, and the log says where the error is."""
+
+    async def work() -> None:
+        async with inside.supervising() as supervisor:
+            await inside.until(lambda: inside.logged("supervisor_started"), "a supervisor")
+            inside.home.toml.write_text("[supervisor]\nmax_concurrent = lots\n")
+            await inside.until(lambda: inside.logged("settings_broken"), "a word about it")
+            assert supervisor.house.settings.supervisor.coder == "scripted"
+            await inside.until_state(inside.add({"say": "still here"}), TaskState.COMPLETED)
+
+    asyncio.run(work())
+    assert "fleet.toml:2" in inside.logged("settings_broken")[0]["error"]
+
+
+def test_an_edit_of_the_task_file_counts_when_the_task_is_claimed(inside: InHouse) -> None:
+    """A coder written into task.json by hand is the one that runs; one that does not exist needs a person."""
+    known, unknown = inside.add({"say": "hello"}), inside.add({"say": "hello"})
+    for uid, coder in ((known, "command"), (unknown, "nosuch")):
+        taskfile.write(inside.home, inside.task(uid))
+        file = taskfile.path(inside.home, uid)
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"coder": coder}))
+    inside.drain()
+    assert inside.store.sessions(task=known)[0].coder == "command"
+    block = inside.task(unknown).block
+    assert block is not None
+    assert block.kind == "needs_human"
+    assert "nosuch" in block.text
+    assert inside.store.sessions(task=unknown) == []
+
+
+def test_a_coder_that_is_not_there_needs_a_person(inside: InHouse) -> None:
+    """A task whose coder cannot be loaded waits for a person; the supervisor goes on with the others."""
+    lost = inside.add(coder="nosuch")
+    found = inside.add({"say": "hello"})
+    inside.drain()
+    block = inside.task(lost).block
+    assert block is not None
+    assert (block.kind, inside.task(found).state) == ("needs_human", TaskState.COMPLETED)
+
+
+@pytest.mark.parametrize(
+    ("verb", "state", "outcome"),
+    [
+        ("interrupt", TaskState.BLOCKED, "done"),
+        ("stop", TaskState.CANCELLED, "done"),
+        ("restart", TaskState.QUEUED, "done"),
+    ],
+)
+def test_what_people_ask_for_is_carried_out(inside: InHouse, verb: str, state: TaskState, outcome: str) -> None:
+    """A session is ended as was asked, its task stands where it should, uncharged, and the intent says so."""
+    inside.set(max_concurrent=1)
+    uid = inside.add(command=WAITS, priority=0)
+    dependent = inside.add({"say": "after"}, needs=(uid,))
+    after: list[TaskState] = []
+
+    async def work() -> None:
+        async with inside.supervising() as supervisor:
+            await inside.until(lambda: running(inside) == 1, "an agent")
+            with inside.control() as control:
+                getattr(control, verb)(uid, "because")
+            await inside.until(lambda: inside.store.intents(target=uid)[0].outcome, "an outcome")
+            after.append(inside.task(uid).state)
+            supervisor.stop(agents=True)
+
+    asyncio.run(work())
+    (intent,) = inside.store.intents(target=uid)
+    task = inside.task(uid)
+    assert (intent.outcome, task.charged) == (outcome, 0)
+    assert after[0] is state or (verb == "restart" and after[0] is TaskState.RUNNING)
+    if verb == "restart":
+        assert task.state is TaskState.QUEUED
+    if verb == "interrupt":
+        assert task.block is not None
+        assert (task.block.kind, task.block.text) == ("interrupted", "because")
+    if verb == "stop":
+        assert inside.task(dependent).skipped_for == uid
+
+
+def test_a_wish_is_not_forgotten_when_its_session_ends_first(inside: InHouse) -> None:
+    """A stop that finds its task back in the queue cancels it there."""
+    uid = inside.add(command=WAITS)
+
+    async def work() -> None:
+        async with inside.supervising() as supervisor:
+            await inside.until(lambda: running(inside) == 1, "an agent")
+            supervisor.stop(agents=True)
+        inside.store.intend("stop", uid, by="ana").result()
+        async with inside.supervising():
+            await inside.until_state(uid, TaskState.CANCELLED)
+            await inside.until(lambda: inside.store.intents(target=uid)[0].outcome == "done", "an outcome")
+
+    asyncio.run(work())
+
+
+def test_a_restart_ends_one_session_only(inside: InHouse) -> None:
+    """A restart is carried out by the session that begins then: that one is not ended for the same wish again."""
+    uid = inside.add(command=WAITS)
+
+    async def work() -> None:
+        async with inside.supervising() as supervisor:
+            fulfil = supervisor.house.store.fulfil
+
+            async def lost_at_first(*args: Any, **fields: Any) -> Any:  # as if it had been killed just then
+                begun = len(inside.store.sessions(task=uid)) > 1
+                return await fulfil(*args, **fields) if begun else None
+
+            supervisor.house.store.fulfil = lost_at_first  # type: ignore[method-assign,assignment]
+            await inside.until(lambda: running(inside) == 1, "an agent")
+            with inside.control() as control:
+                control.restart(uid, "because")
+            await inside.until(lambda: inside.store.intents(target=uid)[0].outcome == "done", "an outcome")
+            go(inside, uid)
+            await inside.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(work())
+    assert [session.outcome for session in inside.store.sessions(task=uid)] == ["interrupted", "ok"]
+
+
+def test_a_drain_ends_though_a_task_waits_for_a_person(inside: InHouse) -> None:
+    """A queued task whose need is blocked does not keep a draining supervisor; one that is due later does."""
+    asked = inside.add({"ask": "Which?"})
+    behind = inside.add({"say": "after"}, needs=(asked,))
+    later = inside.add({"end": "crashed"})
+    inside.set(max_attempts=2, backoff_seconds=1)
+    inside.drain()
+    assert inside.task(behind).state is TaskState.QUEUED
+    assert inside.task(later).state is TaskState.FAILED
+
+
+class Unreadable(Scripted):
+    """A coder with a fault."""
+
+    def parse(self, state: Any, line: bytes) -> Any:
+        raise ZeroDivisionError("a fault in a coder")
+
+
+def test_a_fault_in_a_session_is_never_silent(inside: InHouse) -> None:
+    """An exception that nobody expected ends the supervisor, is raised and is logged; the agents stay for the next."""
+    inside.add({"say": "hello"})
+
+    with pytest.raises(ZeroDivisionError):
+        inside.drain(_coders={"scripted": Unreadable()})
+    assert "a fault in a coder" in inside.logged("supervisor_failed")[0]["error"]
+    inside.drain()
+    assert [task.state for task in inside.store.tasks()] == [TaskState.COMPLETED]
+
+
+def test_a_fault_in_the_lease_keeper_is_never_silent(inside: InHouse) -> None:
+    """When the lease cannot be kept, the supervisor ends and says so."""
+
+    async def work() -> None:
+        house = inside.house(lease_seconds=0.3)
+
+        def broken(*_: object, **__: object) -> None:
+            raise RuntimeError("a fault in the keeper")
+
+        house.store.renew = broken  # type: ignore[method-assign,assignment]
+        try:
+            async with asyncio.timeout(10):
+                await Supervisor(house).run()
+        finally:
+            house.store.close()
+
+    with pytest.raises(RuntimeError, match="a fault in the keeper"):
+        asyncio.run(work())
+    assert inside.logged("supervisor_failed")
+
+
+def test_errors_that_pass_are_waited_out(inside: InHouse) -> None:
+    """A store that is busy for a moment delays a session and ends nothing; each line is still logged once."""
+    uid = inside.add({"lines": 3}, {"sleep": 0.3}, {"lines": 3})
+    failures = iter([True, False, True])
+
+    async def work() -> None:
+        house = inside.house()
+        record, claim = house.store.record, house.store.claim
+        busy = iter([True])
+
+        def sometimes(*args: Any) -> Any:
+            if next(failures, False):
+                raise StoreBusy
+            return record(*args)
+
+        def at_first(*args: Any) -> Any:
+            if next(busy, False):
+                raise StoreBusy
+            return claim(*args)
+
+        house.store.record, house.store.claim = sometimes, at_first  # type: ignore[method-assign,assignment]
+        try:
+            async with asyncio.timeout(20):
+                await Supervisor(house, drain=True).run()
+        finally:
+            house.store.close()
+
+    asyncio.run(work())
+    assert inside.task(uid).state is TaskState.COMPLETED
+    texts = [said["text"] for said in inside.said(uid) if said["kind"] == "text"]
+    assert texts == ["line 1", "line 2", "line 3"] * 2
+    assert inside.logged("session_delayed")
+    assert inside.logged("loop_delayed")
+    assert issubclass(StoreBusy, FleetError)

@@ -1,0 +1,56 @@
+"""The prompt of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fleet.coders.prompts import compose_prompt
+
+FIELDS: dict[str, Any] = {
+    "task": "fleet-abc",
+    "title": "Fix the\nbuild",
+    "description": "It fails with {{cwd}} and $HOME.",
+    "cwd": "/srv/app",
+    "task_dir": "/home/ana/.fleet/tasks/fleet-abc",
+    "artifact_dir": "/home/ana/.fleet/tasks/fleet-abc/artifacts",
+}
+
+
+def test_a_prompt_says_what_and_how() -> None:
+    """The task comes first, then how to work, with every verb and file of the protocol."""
+    prompt = compose_prompt(**FIELDS)
+    assert prompt.startswith("# Task fleet-abc: Fix the build\n")
+    for word in (
+        "FLEET_TASK_ID",
+        "FLEET_TASK_DIR",
+        "FLEET_ARTIFACT_DIR",
+        "PLAN_AND_STATUS.md",
+        "KNOWLEDGE.md",
+        "Q&A.md",
+        "fleet ask",
+        "question|permission|secret|destructive",
+        "fleet close",
+        "fleet comment",
+        "fleet show",
+        "bd close ID",
+        'bd update ID --status blocked --notes "QUESTION: ..."',
+    ):
+        assert word in prompt
+
+
+def test_what_a_person_wrote_is_left_alone() -> None:
+    """Braces and dollars in a description are not filled in."""
+    assert "It fails with {{cwd}} and $HOME." in compose_prompt(**FIELDS)
+
+
+def test_no_place_is_left_open() -> None:
+    """Every place of the pages has its value."""
+    for resumed in (False, True):
+        assert "{{" not in compose_prompt(**{**FIELDS, "description": ""}, resumed=resumed)
+
+
+def test_a_resumed_conversation_gets_a_short_one() -> None:
+    """It has the long one already."""
+    prompt = compose_prompt(**FIELDS, resumed=True, attempt=2)
+    assert "attempt 2" in prompt
+    assert len(prompt) < len(compose_prompt(**FIELDS)) / 3
