@@ -123,7 +123,8 @@ class Campaign:
             try:
                 assert process.wait(seconds) == 0, self.errors()
             except subprocess.TimeoutExpired:
-                self.kills += 1
+                process.kill()
+                self.kills += process.wait() == -signal.SIGKILL
                 return True
         return False
 

@@ -72,7 +72,7 @@ class SessionRunner:
         self.wish: Wish | None = None
         self._wished = asyncio.Event()
         self._stopped = False
-        self._observe_at = 0.0
+        self._observe_at = 0.0  # at once
         self._observe_every = OBSERVE_SECONDS
         self._began = self._spoke = 0.0  # by the loop's clock, which nobody sets: a wrong clock ends no session
 
@@ -176,7 +176,7 @@ class SessionRunner:
                 break
             if ended:
                 continue
-            if moved or exit_record is not None:
+            if self._observe_at and (moved or exit_record is not None):
                 self._heard(moved=moved)
             if await self._ended_unseen():
                 ended = True  # what it said last is still to be read
