@@ -77,13 +77,18 @@ class RealCoderSuite:
         assert task.block.kind == "needs_human"
         assert bench.asked()[0].key.endswith("-test")
 
+    def has_written_it_down(self, bench: Bench) -> bool:
+        """Whether the program has put its conversation on disk: before that there is nothing to resume."""
+        places = {"claude": ".claude/projects/*/*.jsonl", "codex": ".codex/sessions/**/*.jsonl"}
+        return any("test -e began" in found.read_text("utf-8") for found in bench.user.glob(places[self.coder]))
+
     def test_a_conversation_is_resumed_after_a_kill_in_a_tool(self, bench: Bench) -> None:
         """kill -9 of the program: its tool is ended, and the next session goes on with the conversation."""
         uid = bench.add(self.coder, STAYS_ONCE)
         killed: list[int] = []
 
         def kill_once(reads: Reads) -> bool:
-            if not killed and began(bench)(reads):
+            if not killed and began(bench)(reads) and self.has_written_it_down(bench):
                 (live,) = reads.sessions(live=True)
                 killed.append(live.pid or 0)
                 kill(killed[0])
