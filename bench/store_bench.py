@@ -120,7 +120,7 @@ def _claimer(home: str, n: int, go: object, out: object) -> None:
 def many_claimers() -> list[Figure]:
     """Eight processes empty one queue; the time of each claim, and who got how much."""
     context = mp.get_context("spawn")
-    best: tuple[float, float, float] = (1e9, 1e9, 1e9)
+    rounds: list[tuple[float, float, float]] = []
     for _ in range(3):
         with tempfile.TemporaryDirectory(prefix="fleet-bench-") as directory:
             store = open_store(Path(directory))
@@ -137,16 +137,22 @@ def many_claimers() -> list[Figure]:
                 worker.join()
         times = [t for _, found in results for t in found]
         shares = [len(found) for _, found in results]
-        best = min(best, (percentile(times, 0.99), max(times), max(shares) / max(1, min(shares))), key=lambda b: b[1])
-    p99, worst, unfair = best
+        rounds.append((percentile(times, 0.99), max(times), max(shares) / max(1, min(shares))))
+    p99, worst, unfair = (sorted(values)[1] for values in zip(*rounds, strict=True))
     return [
-        Figure("8 processes claiming at once: p99", f"{p99 * 1000:.1f} ms", "<= 10 ms", p99 <= 0.010, "2,400 claims"),
+        Figure(
+            "8 processes claiming at once: p99",
+            f"{p99 * 1000:.1f} ms",
+            "<= 10 ms",
+            p99 <= 0.010,
+            "2,400 claims, median of 3 runs",
+        ),
         Figure(
             "8 processes claiming at once: worst",
             f"{worst * 1000:.1f} ms",
             "<= 50 ms",
             worst <= 0.050,
-            "best of 3 runs",
+            "median of 3 runs",
         ),
         Figure(
             "8 processes claiming at once: largest to smallest share",
