@@ -13,7 +13,7 @@ from fleet.control.home import prepare
 from fleet.testing.builders import a_task
 from tests.support.homes import opened
 
-MODEL = ("host", "ids", "intent", "receipt", "run", "session", "states", "supervisor", "task")
+MODEL = ("host", "ids", "intent", "receipt", "run", "session", "states", "supervisor", "task", "terms")
 SHARED = {
     *("fleet", "fleet.errors", "fleet.wiring"),
     *("fleet.cli", "fleet.cli.app", "fleet.cli.commands", "fleet.cli.context", "fleet.cli.parsing"),

@@ -6,6 +6,7 @@ import msgspec
 
 from fleet.errors import UsageError
 from fleet.model.states import Result, Source, TaskState
+from fleet.model.terms import Terms
 
 BLOCKS = "blocks"  # the kind of link that makes one task need another
 TAKEN = "taken"  # the kind of block that says: a person works on it
@@ -65,6 +66,7 @@ class NewTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     needs: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     not_before: int | None = None
+    terms: Terms = Terms()
     bead: Bead = Bead()
 
 
@@ -124,6 +126,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     skipped_for: str | None = None  # the needed task whose end skipped this one
     receipts: int = 0
     comments: int = 0
+    terms: Terms = Terms()
     bead: Bead = Bead()
 
 

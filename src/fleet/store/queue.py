@@ -55,6 +55,7 @@ def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefi
             created_by=by,
             updated_at=tx.now,
             not_before=asked.not_before,
+            terms=asked.terms,
             bead=asked.bead,
         )
         ledger.begin(tx, ev.TaskSubmitted(subject=uid, at=tx.now, by=by, task=task))
