@@ -10,7 +10,8 @@ from fleet.model.intent import Intent
 from fleet.model.states import ENDED, IN_PROGRESS, TaskState
 from fleet.model.task import Task
 from fleet.supervisor.house import House
-from fleet.supervisor.runner import SessionRunner, Wish
+from fleet.supervisor.runner import SessionRunner
+from fleet.supervisor.wish import Wish
 
 # Where the task stands when the intent is carried out. A crash may come between that and the note of it.
 DONE = {

@@ -22,7 +22,8 @@ from fleet.store.engine import Bell
 from fleet.supervisor import intents
 from fleet.supervisor.claimer import Claimer
 from fleet.supervisor.house import House, now_ms
-from fleet.supervisor.runner import SessionRunner, Wish
+from fleet.supervisor.runner import SessionRunner
+from fleet.supervisor.wish import Wish
 
 LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
 RESCUE_SECONDS = 10.0

@@ -1,0 +1,76 @@
+"""An attempt: one session as the supervisor that drives it knows it, from its claim to its receipt."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from fleet.coders.coder import Coder
+from fleet.config.settings import Coder as CoderOptions
+from fleet.errors import Conflict, Fenced, TransportError
+from fleet.hosts.session import HostedSession
+from fleet.model.session import Progress, Session
+from fleet.model.task import Task
+from fleet.supervisor.history import History, decoded
+from fleet.supervisor.house import House
+from fleet.supervisor.record import StreamRecord
+from fleet.supervisor.wish import Wish
+
+ASK_AGAIN_SECONDS = 2.0  # a host that did not answer
+
+
+class Attempt:
+    """What the launch, the following and the end of one session share."""
+
+    def __init__(self, house: House, task: Task, session: Session) -> None:
+        self.house = house
+        self.task = task
+        self.session = session
+        self.coder: Coder = house.coder(session.coder)
+        self.hosted = HostedSession(house.transport, str(house.home.sessions), session.id, session.epoch)
+        self.history = History(house.store, session, self.coder)
+        self.progress = Progress()
+        self.state: Any = None  # of the coder's parser
+        self.record = StreamRecord(house.home.task_dir(task.uid), session.id, shared=not house.alone)
+        self.wish: Wish | None = None
+
+    @property
+    def options(self) -> CoderOptions:
+        """What the settings say of this coder."""
+        return self.house.settings.coders.get(self.session.coder) or CoderOptions()
+
+    def keep_state(self, state: Any) -> None:
+        """The parser's state, to be committed with the progress."""
+        self.state = state
+        self.progress = replace(self.progress, parser=msgspec.Raw(msgspec.json.encode(state)))
+
+    def recall_state(self) -> None:
+        """The parser's state as it was committed; a new one where there is none."""
+        if self.state is None:
+            found = decoded(self.coder, self.progress.parser)
+            self.state = self.coder.begin() if found is None else found
+
+    async def commit(self) -> None:
+        """What was read and counted so far, with its cursor."""
+        await self.house.store.record(self.session.fence, self.progress)
+
+    async def safely(self, asked: Any) -> Any:
+        """The answer, or None when the host gave none: silence is not evidence."""
+        try:
+            return await asked
+        except (TransportError, Conflict) as exc:
+            if isinstance(exc, Fenced):
+                raise
+            self.silent(exc)
+            return None
+
+    def silent(self, exc: Exception) -> None:
+        """The host did not answer: a line in the log, nothing more."""
+        self.house.log("host_silent", session=self.session.id, error=str(exc))
+
+    async def pause_after_silence(self) -> None:
+        """Give a host that did not answer a moment before it is asked again."""
+        await asyncio.sleep(ASK_AGAIN_SECONDS)

@@ -1,0 +1,143 @@
+"""Concluding: from the last line of a session to its receipt, another attempt, or a question to a person.
+
+Every step but the last may be done again by whoever comes next; the last is one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from msgspec.structs import replace
+
+from fleet.coders.coder import Exit as CoderExit
+from fleet.errors import TransportError
+from fleet.hosts.facts import Exit
+from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.receipt import Verdict
+from fleet.model.session import Ending
+from fleet.model.states import Result, SessionState
+from fleet.model.task import Task
+from fleet.policy import ending
+from fleet.supervisor.attempt import Attempt
+from fleet.supervisor.house import now_ms
+from fleet.supervisor.wish import ASKED_BEFORE, Wish
+
+UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
+MOST_STDERR = 65_536
+
+
+async def conclude(attempt: Attempt) -> None:
+    """The steps, in order: what became of it, what follows, and the transaction."""
+    attempt.house.at("concluding")
+    seen = await _exit_until_known(attempt)
+    stderr = (await _stderr(attempt)).decode("utf-8", "replace")
+    attempt.record.keep_stderr(stderr)
+    verb, outcome, state = _outcome(attempt, seen, stderr)
+    decision = decide(attempt, verb, outcome)
+    await settle(attempt, decision, Ending(outcome=outcome.kind.value, state=state), carried_out=bool(verb))
+
+
+def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Outcome, SessionState]:
+    """What we did to it, if anything, what became of it, and whether its end was seen."""
+    wish = attempt.wish
+    verb, _, stopped_for = (attempt.progress.stopped_for or "").partition(":")
+    exit_facts = CoderExit(code=seen.code if seen else None, stopped_for=stopped_for or None)
+    outcome = attempt.coder.outcome(attempt.state, exit_facts, stderr)
+    lost = seen is None and outcome.kind in UNSEEN  # else its own words tell how it ended
+    if lost and not stopped_for:
+        outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its process is gone and left no record of its end")
+    if wish is not None and verb == "limit" and wish.reason != ASKED_BEFORE:
+        outcome = replace(outcome, reason=wish.reason)
+    if wish is not None and not verb and outcome.kind is not OutcomeKind.OK:
+        verb = wish.verb  # it ended by itself before it could be told to
+    return verb, outcome, SessionState.LOST if lost else SessionState.EXITED
+
+
+def decide(attempt: Attempt, verb: str, outcome: Outcome) -> ending.Decision:
+    """What follows: of what people asked, else of what the agent asked, else of the outcome."""
+    wish = attempt.wish or Wish(verb, ASKED_BEFORE)
+    spent = ending.Spent(
+        charged=attempt.task.charged,
+        sessions=1 + attempt.history.full_contexts(),
+        usage=attempt.progress.usage,
+        duration_ms=max(0, now_ms() - (attempt.session.started_at or attempt.session.claimed_at)),
+    )
+    if verb == "stop":
+        return ending.Finish(Verdict(result=Result.SKIP, reason=wish.reason, usage=spent.usage))
+    if verb in ("restart", "shutdown"):
+        return ending.Retry(reason=wish.reason, after_seconds=0, charged=False)
+    if verb == "interrupt":
+        return ending.Ask("interrupted", wish.reason)
+    if attempt.progress.asked_kind:
+        return ending.Ask(attempt.progress.asked_kind, attempt.progress.asked_text)
+    configured = attempt.house.settings.supervisor
+    allowance = ending.Allowance(
+        max_attempts=configured.max_attempts,
+        backoff_seconds=configured.backoff_seconds,
+        max_backoff_seconds=configured.max_backoff_seconds,
+        backoff_multiplier=configured.backoff_multiplier,
+    )
+    jitter = attempt.house.jitter()
+    return ending.decide(outcome, spent, allowance, closed=attempt.progress.closed, jitter=jitter)
+
+
+async def settle(attempt: Attempt, decision: ending.Decision, end: Ending, *, carried_out: bool = False) -> None:
+    """The end of the session and what becomes of the task, in one transaction, shielded from cancellation."""
+    house, wish = attempt.house, attempt.wish
+    house.at("settling")
+    task = await asyncio.shield(_transition(attempt, decision, end))
+    house.at("settled")
+    if wish and wish.intent:
+        did = "done" if carried_out else "refused"
+        await house.store.fulfil(wish.intent, did, by=house.name, detail=f"the task is {task.state.value}")
+    house.log("session_ended", session=attempt.session.id, outcome=end.outcome, task=task.state.value)
+
+
+async def _transition(attempt: Attempt, decision: ending.Decision, end: Ending) -> Task:
+    store, fence, by = attempt.house.store, attempt.session.fence, attempt.house.name
+    match decision:
+        case ending.Finish(verdict=verdict):
+            return await store.finish(fence, end, verdict, by=by)
+        case ending.Ask(kind=kind, text=text):
+            return await store.pause(fence, end, kind, text, by=by)
+        case ending.Retry():
+            return await store.retry(
+                fence,
+                end,
+                reason=decision.reason,
+                charged=decision.charged,
+                verdict=decision.verdict,
+                not_before=_not_before(attempt, decision),
+                by=by,
+            )
+
+
+def _not_before(attempt: Attempt, decision: ending.Retry) -> int | None:
+    """When it may be tried again. A limit of the coder's plan holds for all its tasks."""
+    until = decision.pause_coder_until
+    if until is None:
+        return now_ms() + int(decision.after_seconds * 1000) if decision.after_seconds else None
+    until = until if until > now_ms() else now_ms() + ending.LIMIT_SECONDS * 1000
+    attempt.house.pause(attempt.session.coder, until)
+    return until
+
+
+async def _stderr(attempt: Attempt) -> bytes:
+    """The last of it; most are short, and then no process is needed to know how long."""
+    path = f"{attempt.hosted.directory}/stderr"
+    head: bytes = await attempt.safely(attempt.house.transport.get(path, limit=MOST_STDERR)) or b""
+    if len(head) < MOST_STDERR:
+        return head
+    tail: Any = await attempt.safely(attempt.hosted.stderr_tail(MOST_STDERR))
+    return tail or head
+
+
+async def _exit_until_known(attempt: Attempt) -> Exit | None:
+    """The record of its end, or None when there is none: which is not the same as no answer."""
+    while True:
+        try:
+            return await attempt.hosted.exit()
+        except TransportError as exc:
+            attempt.silent(exc)
+            await attempt.pause_after_silence()

@@ -1,0 +1,93 @@
+"""Launching: from a claimed task to an agent that is known to have begun.
+
+Until `start` returned the session is either startable once or not at all, on whatever line we are killed.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from fleet.coders.coder import Work
+from fleet.coders.prompts import compose_prompt
+from fleet.errors import NotStarted, TransportError
+from fleet.model.launch import Launch
+from fleet.supervisor.attempt import Attempt
+
+NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
+
+
+async def launch(attempt: Attempt) -> None:
+    """The steps, in order. A UsageError or NotFound of any says that the task can never be launched as it is."""
+    work = compose(attempt)
+    launch, secrets = _equipped(attempt, attempt.coder.launch(work))
+    attempt.progress = replace(attempt.progress, coder_session=launch.coder_session)
+    attempt.keep_state(attempt.coder.begin(attempt.history.parser_state()))
+    attempt.house.at("claimed")
+    await attempt.hosted.prepare(launch)
+    attempt.house.at("prepared")
+    await attempt.commit()
+    attempt.house.at("launching")
+    await _start(attempt, secrets)
+
+
+def compose(attempt: Attempt) -> Work:
+    """What the coder is asked to do, and where."""
+    task, session, home = attempt.task, attempt.session, attempt.house.home
+    resume = attempt.history.resumable()
+    cwd = task.cwd or str(home.path)
+    prompt = compose_prompt(
+        task=task.uid,
+        title=task.title,
+        description=task.description,
+        cwd=cwd,
+        task_dir=str(home.task_dir(task.uid)),
+        artifact_dir=str(home.task_dir(task.uid) / "artifacts"),
+        attempt=task.epoch,
+        resumed=resume is not None,
+    )
+    plain = session.coder in ("command", "scripted")
+    return Work(
+        task=task.uid,
+        session=session.id,
+        prompt=task.description or task.title if plain else prompt,
+        cwd=cwd,
+        model=session.model,
+        program=attempt.options.program or None,
+        as_root=os.geteuid() == 0,  # some must be told
+        new_uuid=str(uuid.uuid5(NAMESPACE, f"{home.path}:{session.id}:{task.created_at}")),
+        resume=resume,
+    )
+
+
+def _equipped(attempt: Attempt, launch: Launch) -> tuple[Launch, Mapping[str, str]]:
+    """The launch with the environment of its task, and the values of the secrets that it names."""
+    house, task = attempt.house, attempt.task
+    secrets = house.secrets_for((*launch.secrets, *attempt.options.secrets))
+    env = launch.env | {
+        "FLEET_TASK_ID": task.uid,
+        "FLEET_TASK_DIR": str(house.home.task_dir(task.uid)),
+        "FLEET_ARTIFACT_DIR": str(house.home.task_dir(task.uid) / "artifacts"),
+    }
+    return replace(launch, env=env, secrets=tuple(secrets)), secrets  # the host refuses one that it is not given
+
+
+async def _start(attempt: Attempt, secrets: Mapping[str, str]) -> None:
+    """Start it once, however often the host must be asked."""
+    house = attempt.house
+    while True:
+        try:
+            started = await attempt.hosted.start(secrets)
+            break
+        except NotStarted:
+            raise
+        except TransportError as exc:  # it may have started: starting again cannot run it twice
+            house.log("start_unknown", session=attempt.session.id, error=str(exc))
+            await attempt.pause_after_silence()
+    house.at("launched")
+    attempt.session = await house.store.started(attempt.session.fence, started.pid, by=house.name)
+    house.at("started")
+    house.log("session_started", session=attempt.session.id, coder=attempt.session.coder, pid=started.pid)
