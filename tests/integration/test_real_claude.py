@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from fleet.model.states import Result, TaskState
+from fleet.model.terms import Terms
 from fleet.store.reads import Reads
 from tests.support.model_server import script
 from tests.support.real_coder_suite import STAYS_ONCE, WRITES, RealCoderSuite
@@ -21,6 +23,19 @@ class TestClaude(RealCoderSuite):
     """Claude Code."""
 
     coder = "claude"
+
+    def test_a_list_of_tools_is_kept_to(self, bench: Bench) -> None:
+        """A program on the list runs, another is denied, and the artifact directory can be written."""
+        uid = bench.add("claude", "", terms=Terms(tool_profile="read-only", tools=("git",)))
+        written = {"file_path": str(bench.home.task_dir(uid) / "artifacts" / "report.md"), "content": "all well"}
+        steps = script("git --version", "python3 -c 'print(1)'", {"tool": "Write", "args": written}, {"text": "Done."})
+        bench.describe(uid, steps)
+        bench.run()
+        assert bench.receipt(uid).result is Result.PASS
+        ended = [said["ok"] for said in bench.said(uid) if said["kind"] == "tool_ended"]
+        assert ended == [True, False, True]
+        assert Path(written["file_path"]).read_text() == "all well"
+        assert "denied" in [said["kind"] for said in bench.said(uid)]
 
     def test_a_plan_that_is_used_up_pauses_only_this_coder(self, bench: Bench) -> None:
         """By a subscription: the task goes back unharmed until the reset, others of claude wait, other coders work."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fleet.model.states import LIVE, Result, Source, TaskState
+from fleet.model.terms import Terms
 from fleet.store.reads import Reads
 from tests.support.model_server import script
 from tests.support.real_coders import SLEEPING, Bench
@@ -76,6 +78,26 @@ class RealCoderSuite:
         assert task.block is not None
         assert task.block.kind == "needs_human"
         assert bench.asked()[0].key.endswith("-test")
+
+    def writing(self, path: Path) -> tuple[dict[str, Any], ...]:
+        """Steps that write a file with a tool of the coder's own, where it has one."""
+        arguments = {"file_path": str(path), "content": "written"}
+        return {"claude": ({"tool": "Write", "args": arguments},), "codex": ()}[self.coder]
+
+    def test_a_task_that_may_only_read_can_write_nothing(self, bench: Bench) -> None:
+        """Neither its own tool nor a command writes in its directory; what Fleet asks of an agent works."""
+        steps = [*self.writing(bench.work / "OUT.txt"), {"sh": "echo no > OUT.txt"}]
+        uid = bench.add(
+            self.coder,
+            script(*steps, "fleet close 'it is read'", {"text": "Done."}),
+            terms=Terms(tool_profile="read-only"),
+        )
+        bench.run()
+        assert not (bench.work / "OUT.txt").exists()
+        assert bench.receipt(uid).reason == "it is read"
+        ended = [said["ok"] for said in bench.said(uid) if said["kind"] == "tool_ended"]
+        assert ended[-1]
+        assert not any(ended[:-1])  # codex does not tell of a command that it refused
 
     def has_written_it_down(self, bench: Bench) -> bool:
         """Whether the program has put its conversation on disk: before that there is nothing to resume."""

@@ -21,7 +21,7 @@ from fleet.config.settings import Settings, Supervisor
 from fleet.model.receipt import Receipt, Usage
 from fleet.model.session import Session
 from fleet.model.states import ENDED, TaskState
-from fleet.model.task import Task
+from fleet.model.task import Task, TaskEdit
 from fleet.store.reads import Reads
 from fleet.supervisor import supervisor as supervising
 from fleet.testing.builders import a_task
@@ -95,6 +95,11 @@ class Bench:
         with homes.opened(self.home) as store:
             (task,) = store.submit([a_task("A task for a real coder", **fields)], by="ana").result()
         return task.uid
+
+    def describe(self, uid: str, description: str) -> None:
+        """Say what a task is, once its name is known."""
+        with homes.opened(self.home) as store:
+            store.edit(uid, TaskEdit(description=description), by="ana").result()
 
     def run(self, done: Callable[[Reads], bool] | None = None, **change: int) -> None:
         """Supervise until it is so; else until every task has ended or waits for a person."""

@@ -14,14 +14,16 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.coders import windows
-from fleet.coders.argv import fits, refuse_tools
+from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
 from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.permissions import judged, refuse
 from fleet.coders.reading import count, number, reader, table, tables, words
 from fleet.coders.shortening import one_line, short, short_json
 from fleet.coders.tally import Tally
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid, Context, Denied, Started, Text, ToolEnded, ToolStarted, TurnEnded
 
 PRINT_TIMEOUT = "24h"  # of its own; the default is five minutes, and Fleet has its own clocks
@@ -64,12 +66,15 @@ class Agy:
     secrets: tuple[str, ...] = ()  # it signs in by itself and is reported to ignore keys
     default_model: str | None = None
     state_type = State
-    enforces_tools: bool | None = False
     resumable = True
+
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """Neither: no flag for them is known."""
+        return judged(tools, profile)
 
     def launch(self, work: Work) -> Launch:
         """`agy -p`; a prompt that is no argument goes to stdin as a line of its input format."""
-        refuse_tools(self.name, work)
+        refuse(self, work)
         on_stdin = not fits(work.prompt)
         argv = [work.program or "agy"]
         argv += ["--input-format", "stream-json"] if on_stdin else ["-p", work.prompt]

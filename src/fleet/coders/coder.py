@@ -8,6 +8,7 @@ import msgspec
 
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid
 
 
@@ -22,7 +23,10 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     program: str | None = None  # in the place of the coder's usual argv[0]
     command: tuple[str, ...] = ()  # for the `command` coder: what to run; a single item is a line of shell
     as_root: bool = False
-    tools: tuple[str, ...] | None = None  # None: everything is allowed
+    role: str | None = None  # what it is there for, in a word or two
+    tool_profile: str | None = None  # read-only, default or full; None is default
+    tools: tuple[str, ...] = ()  # the only ones that it may use, as permissions.py reads them; (): not limited by name
+    writable: tuple[str, ...] = ()  # directories that it may always write to: artifacts, the session's outbox
     new_uuid: str = ""  # a fresh UUID, for coders whose conversation we may name
     resume: str | None = None  # a conversation to go on with
 
@@ -59,9 +63,8 @@ class Coder(Protocol):
     def state_type(self) -> type[Any]:
         """A frozen msgspec Struct."""
 
-    @property
-    def enforces_tools(self) -> bool | None:
-        """Whether it keeps to `Work.tools`. False: it cannot, refuse the task. None: it has no tools of its own."""
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """What it makes of a list of tools and a tool profile: one answer for each that asks for something."""
 
     def launch(self, work: Work) -> Launch:
         """The program to run. Raises UsageError when it cannot honour the work."""

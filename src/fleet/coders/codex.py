@@ -1,12 +1,13 @@
 """OpenAI's codex (`codex exec --json`), as of 0.166.
 
 Its stream has no cost, no size of the context and no sign of compaction. Usage is the sum over the whole thread, also
-across `exec resume`. Failures are told in prose, so they are judged by their words. A command that its own sandbox
-refused is not in the stream at all; Fleet starts it without that sandbox.
+across `exec resume`. Failures are told in prose, so they are judged by their words. Fleet starts it without its
+sandbox, save where the task may only read; a command that the sandbox refused is not in the stream at all.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,14 +16,16 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.coders import windows
-from fleet.coders.argv import fits, refuse_tools
+from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
 from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.permissions import judged, limited, refuse
 from fleet.coders.reading import Line, count, number, reader, table, tables, words
 from fleet.coders.shortening import one_line, short, short_json
 from fleet.coders.tally import Tally
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid, Notice, Retrying, Started, Text, Thinking, ToolEnded, ToolStarted, TurnEnded
 
 FLAGS = (
@@ -30,7 +33,6 @@ FLAGS = (
     "--skip-git-repo-check",
     "--disable",
     "plugins",  # else it waits seconds for the network at its end
-    "--dangerously-bypass-approvals-and-sandbox",
     "-c",
     "check_for_update_on_startup=false",
     "-c",
@@ -76,14 +78,17 @@ class Codex:
     secrets = SECRETS
     default_model: str | None = None
     state_type = State
-    enforces_tools: bool | None = False  # its sandbox limits what a command may touch, not which tools there are
     resumable = True
+
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """The profile, by its sandbox: that limits what a command may touch, not which tools there are."""
+        return judged(tools, profile, profile_by="its sandbox")
 
     def launch(self, work: Work) -> Launch:
         """`codex exec`, or `codex exec resume`, which takes its directory from the process."""
-        refuse_tools(self.name, work)
+        refuse(self, work)
         on_stdin = not fits(work.prompt)
-        argv = [work.program or "codex", "exec", *(("resume",) if work.resume else ()), *FLAGS]
+        argv = [work.program or "codex", "exec", *(("resume",) if work.resume else ()), *FLAGS, *_sandbox(work)]
         argv += ["-m", work.model] if work.model else []
         argv += ["--", *((work.resume,) if work.resume else ()), "-" if on_stdin else work.prompt]
         return Launch(
@@ -118,6 +123,21 @@ class Codex:
     def context_limit(self, model: str | None) -> int | None:
         """The usable part of the model's window."""
         return windows.codex(model)
+
+
+def _sandbox(work: Work) -> tuple[str, ...]:
+    """None; or one that lets it read everything and write only where it must. `exec resume` knows no `--sandbox`."""
+    if not limited(work):
+        return ("--dangerously-bypass-approvals-and-sandbox",)
+    files = {":root": "read", **dict.fromkeys(work.writable, "write")}
+    table = ", ".join(f"{json.dumps(path)} = {json.dumps(right)}" for path, right in files.items())
+    settings = {
+        "approval_policy": '"never"',
+        "default_permissions": '"fleet"',
+        "permissions.fleet.filesystem": f"{{{table}}}",
+        "permissions.fleet.network.enabled": "true",
+    }
+    return tuple(word for name, value in settings.items() for word in ("-c", f"{name}={value}"))
 
 
 def _thread_started(state: State, line: Spoken) -> Step:

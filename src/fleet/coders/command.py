@@ -7,9 +7,11 @@ import msgspec
 from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
 from fleet.coders.judging import by_stop
+from fleet.coders.permissions import not_applicable, refuse
 from fleet.coders.spoken import by_code_alone, words_of
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid
 
 
@@ -27,10 +29,14 @@ class Command:
     secrets: tuple[str, ...] = ()
     default_model: str | None = None
     state_type = State
-    enforces_tools: bool | None = None
+
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """Neither applies."""
+        return not_applicable(tools, profile)
 
     def launch(self, work: Work) -> Launch:
         """The task's command, which may read the prompt on stdin; without one, the prompt is a script for sh."""
+        refuse(self, work)
         if len(work.command) > 1:
             argv, on_stdin = work.command, True
         elif work.command:

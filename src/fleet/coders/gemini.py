@@ -13,14 +13,16 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.coders import windows
-from fleet.coders.argv import fits, refuse_tools
+from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
 from fleet.coders.judging import by_error, by_exit, by_status, by_stop, by_words
+from fleet.coders.permissions import judged, limited, named, refuse
 from fleet.coders.reading import Line, count, reader, table, words
 from fleet.coders.shortening import LONGEST, last_line, one_line, short, short_json
 from fleet.coders.tally import Tally
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid, Notice, Started, Text, ToolEnded, ToolStarted, TurnEnded
 
 SECRETS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT")
@@ -28,6 +30,13 @@ ENV = {
     "GEMINI_CLI_NO_RELAUNCH": "true",  # else the parent ignores signals and a child does the work
     "GEMINI_TELEMETRY_ENABLED": "false",
 }
+KINDS = {
+    "read": (),
+    "edit": ("write_file", "replace"),
+    "shell": ("run_shell_command",),
+    "web": ("web_fetch", "google_web_search"),
+}
+CONSENT = "its approval mode"
 STATUS_OF = {status % 256: status for status in (400, 401, 403, 404, 413, 429, 500, 502, 503, 504)}
 CODES = {
     41: (OutcomeKind.AUTH, "no way to sign in is configured"),
@@ -73,14 +82,17 @@ class Gemini:
     secrets = SECRETS
     default_model: str | None = None
     state_type = State
-    enforces_tools: bool | None = False
     resumable = True
+
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """Both: what would need a person's consent is denied. It can then write no file, not even artifacts."""
+        return judged(tools, profile, tools_by=CONSENT, profile_by=CONSENT, writing=KINDS["edit"] + KINDS["shell"])
 
     def launch(self, work: Work) -> Launch:
         """`gemini -p`; a prompt that is no argument is read from stdin."""
-        refuse_tools(self.name, work)
+        refuse(self, work)
         on_stdin = not fits(work.prompt)
-        argv = [work.program or "gemini", "--output-format", "stream-json", "--yolo", "--skip-trust"]
+        argv = [work.program or "gemini", "--output-format", "stream-json", "--skip-trust", *_approval(work)]
         argv += ["-m", work.model] if work.model else []
         if work.resume:
             argv += ["--resume", work.resume]
@@ -119,6 +131,16 @@ class Gemini:
     def context_limit(self, model: str | None) -> int | None:
         """The model's window."""
         return windows.gemini(model)
+
+
+def _approval(work: Work) -> list[str]:
+    """Everything; or what needs no consent, and what is named."""
+    if not limited(work):
+        return ["--yolo"]
+    wanted = named(work.tools)
+    allowed = [tool for kind in wanted.kinds for tool in KINDS[kind]]
+    allowed += [f"run_shell_command({program})" for program in wanted.programs]
+    return ["--approval-mode=default", *(f"--allowed-tools={tool}" for tool in (*allowed, *wanted.own))]
 
 
 def _by_code(exit: Exit, stderr: str) -> Outcome:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os.path
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from fleet.coders import windows
-from fleet.coders.argv import refuse_tools
 from fleet.coders.coder import Exit, Work
 from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.permissions import judged, limited, named, refuse
 from fleet.coders.reading import Line, count, micro, number, reader, table, words
 from fleet.coders.shortening import one_line, short, short_json
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.permission import Permission
 from fleet.model.stream import (
     AnySaid,
     Context,
@@ -30,6 +34,9 @@ from fleet.model.stream import (
 
 SECRETS = ("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
 ENV = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+READING = ("read", "glob", "grep", "list", "todowrite", "todoread", "task", "external_directory")
+KINDS = {"read": (), "edit": ("edit",), "shell": ("bash",), "web": ("webfetch", "websearch")}
+RULES = "its permission rules"
 NAMED = {
     "ContextOverflowError": OutcomeKind.CONTEXT,
     "MessageOutputLengthError": OutcomeKind.CONTEXT,
@@ -80,19 +87,22 @@ class Opencode:
     secrets = SECRETS
     default_model: str | None = None
     state_type = State
-    enforces_tools: bool | None = False
     resumable = True
+
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """Both, by its rules: what they do not allow is denied."""
+        return judged(tools, profile, tools_by=RULES, profile_by=RULES)
 
     def launch(self, work: Work) -> Launch:
         """`opencode run`. The prompt goes to stdin: as an argument with blanks it is put in quotes."""
-        refuse_tools(self.name, work)
+        refuse(self, work)
         argv = [work.program or "opencode", "run", "--format", "json", "--auto"]
         argv += ["--model", work.model] if work.model else []
         argv += ["--session", work.resume] if work.resume else []
         return Launch(
             argv=tuple(argv),
             cwd=work.cwd,
-            env=dict(ENV),
+            env=ENV | _permission(work),
             secrets=SECRETS,
             prompt=work.prompt,
             prompt_on_stdin=True,
@@ -131,6 +141,27 @@ class Opencode:
     def context_limit(self, model: str | None) -> int | None:
         """The model's window, where the name tells its vendor."""
         return windows.any_vendor(model)
+
+
+def _permission(work: Work) -> dict[str, str]:
+    """Its rules, of which the last that fits counts: reading, what is named, and no more. A repository has no say."""
+    if not limited(work):
+        return {}
+    wanted = named(work.tools)
+    rules: dict[str, Any] = {"*": "deny", **dict.fromkeys(READING, "allow"), **dict.fromkeys(wanted.own, "allow")}
+    rules["edit"] = {"*": "deny"} | {
+        f"{path}/**": "allow" for place in work.writable for path in _seen(place, work.cwd)
+    }
+    rules["bash"] = {"*": "deny"} | {line: "allow" for each in wanted.programs for line in (each, f"{each} *")}
+    rules["bash"]["*>*"] = "deny"  # a redirection writes, whatever the program
+    rules |= {tool: "allow" for kind in wanted.kinds for tool in KINDS[kind]}
+    return {"OPENCODE_PERMISSION": json.dumps(rules), "OPENCODE_DISABLE_PROJECT_CONFIG": "1"}
+
+
+def _seen(place: str, cwd: str) -> list[str]:
+    """A directory as its rules may see it: from the repository's root, which is the task's directory or above it."""
+    here = PurePosixPath(cwd)
+    return [os.path.relpath(place, above) for above in (here, *here.parents)]
 
 
 def _by_failure(failure: Failure) -> Outcome:

@@ -29,9 +29,11 @@ from typing import Any
 from fleet.coders import spoken
 from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
+from fleet.coders.permissions import not_applicable, refuse
 from fleet.errors import UsageError
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid
 
 LINE = re.compile(r"^@@scripted[ \t]+(.*)$", re.MULTILINE)
@@ -48,17 +50,21 @@ class Scripted:
     secrets = ("FLEET_SCRIPT",)
     default_model: str | None = "scripted"
     state_type = spoken.State
-    enforces_tools: bool | None = None
+
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """Neither applies; it says so in its stream."""
+        return not_applicable(tools, profile)
 
     def launch(self, work: Work) -> Launch:
         """sh with the shipped script as its argument; the steps are in its environment."""
+        refuse(self, work)
         found = LINE.search(work.prompt)
         played = "\n".join(steps(found[1])) if found else ""
         if not fits(played):
             raise UsageError("the script of the scripted coder is too long for a variable")
         env = {"FLEET_SCRIPT": played} if found else {}
-        if work.tools is not None:
-            env["FLEET_SCRIPT_TOOLS"] = _quoted(" ".join(work.tools) or "none")
+        if asked := _asked(work):
+            env["FLEET_SCRIPT_TOOLS"] = _quoted(asked)
         return Launch(
             argv=(work.program or "sh", "-c", script(), "scripted"),
             cwd=work.cwd,
@@ -126,6 +132,12 @@ def _step(step: Any) -> str:
         command = value if verb == "run" else f"fleet {verb} {shlex.quote(value)}"
         return f"run {_quoted(command).replace('|', ' ')}|{_escaped(command)}"
     raise UsageError(f"the scripted coder has no step `{verb}`")
+
+
+def _asked(work: Work) -> str:
+    """The permissions that it records, in words."""
+    fields = {"profile": work.tool_profile, "tools": " ".join(work.tools), "role": work.role}
+    return ", ".join(f"{name} {value}" for name, value in fields.items() if value)
 
 
 def _quoted(text: str) -> str:

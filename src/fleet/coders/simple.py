@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 
 from fleet.coders import spoken, windows
-from fleet.coders.argv import fits, refuse_tools
+from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
+from fleet.coders.permissions import judged, refuse
 from fleet.coders.reading import BROKEN
 from fleet.coders.shortening import one_line
 from fleet.errors import UsageError
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid, Notice
 
 MARK = "@@the prompt@@"  # shows whether the arguments hold the prompt
@@ -29,7 +31,6 @@ class SimpleCoder:
     name = ""
     secrets: tuple[str, ...] = ()
     default_model: str | None = None
-    enforces_tools: bool | None = False
     state_type = spoken.State
 
     def build_argv(self, prompt: str, model: str | None, cwd: str) -> Sequence[str]:
@@ -48,10 +49,13 @@ class SimpleCoder:
         """How many tokens a conversation holds."""
         return windows.any_vendor(model)
 
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """Neither: a program of its own is not known to keep to them."""
+        return judged(tools, profile)
+
     def launch(self, work: Work) -> Launch:
         """What `build_argv` says, with the prompt on stdin unless it is an argument."""
-        if self.enforces_tools is False:
-            refuse_tools(self.name, work)
+        refuse(self, work)
         argv = tuple(self.build_argv(work.prompt, work.model, work.cwd))
         as_argument = any(MARK in item for item in self.build_argv(MARK, work.model, work.cwd))
         if as_argument and not fits(work.prompt):

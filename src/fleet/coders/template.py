@@ -8,20 +8,22 @@ from importlib import import_module
 from typing import Any
 
 from fleet.coders import BUILT_IN, spoken, windows
-from fleet.coders.argv import fits, refuse_tools
+from fleet.coders.argv import fits
 from fleet.coders.coder import Coder, Exit, Work
+from fleet.coders.permissions import judged, refuse
 from fleet.errors import UsageError
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid
 
-PLACE = re.compile(r"\{(prompt|model|cwd|resume)\}")
+PLACE = re.compile(r"\{(prompt|model|cwd|resume|role)\}")
 OWN = ("text", "jsonl")
 STREAMS = ("agy", "claude", "codex", "gemini", "opencode")
 
 
 class TemplateCoder:
-    """A program, its arguments with {prompt}, {model}, {cwd} and {resume} in them, and the format of its output.
+    """A program, its arguments with {prompt}, {model}, {cwd}, {role} and {resume} in them, and how its output reads.
 
     An argument whose place has no value is left out, with the flag before it. Without {prompt}, or with one that is too
     long for an argument, the prompt goes to stdin. `output` is `text` (every line is words), `jsonl` (lines of Fleet's
@@ -29,7 +31,6 @@ class TemplateCoder:
     """
 
     default_model: str | None = None
-    enforces_tools: bool | None = False
 
     def __init__(
         self,
@@ -57,15 +58,20 @@ class TemplateCoder:
         self.stream: Coder | None = _built_in(output) if output in STREAMS else None
         self.state_type: type[Any] = self.stream.state_type if self.stream else spoken.State
 
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """Neither: a template has no place for them."""
+        return judged(tools, profile)
+
     def launch(self, work: Work) -> Launch:
         """The template with its places filled."""
-        refuse_tools(self.name, work)
+        refuse(self, work)
         in_argv = any("{prompt}" in item for item in self.argv) and fits(work.prompt)
         values = {
             "prompt": work.prompt if in_argv else None,
             "model": work.model,
             "cwd": work.cwd,
             "resume": work.resume,
+            "role": work.role,
         }
         argv = _filled(self.argv, values)
         return Launch(

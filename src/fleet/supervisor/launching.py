@@ -50,6 +50,7 @@ def compose(attempt: Attempt) -> Work:
         resumed=resume is not None,
     )
     plain = session.coder in ("command", "scripted")
+    allowed = [os.path.join(cwd, path) for path in task.terms.writable_paths or ()]
     return Work(
         task=task.uid,
         session=session.id,
@@ -58,6 +59,10 @@ def compose(attempt: Attempt) -> Work:
         model=session.model,
         program=attempt.options.program or None,
         as_root=os.geteuid() == 0,  # some must be told
+        role=task.terms.role,
+        tool_profile=task.terms.tool_profile,
+        tools=task.terms.tools,
+        writable=(str(home.task_dir(task.uid) / "artifacts"), f"{attempt.hosted.directory}/outbox", *allowed),
         new_uuid=str(uuid.uuid5(NAMESPACE, f"{home.path}:{session.id}:{task.created_at}")),
         resume=resume,
     )

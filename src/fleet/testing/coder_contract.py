@@ -23,6 +23,7 @@ from fleet.coders.shortening import LONGEST
 from fleet.errors import UsageError
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.permission import Hold
 from fleet.model.stream import AnySaid
 
 SECRET = "sk-not-to-be-seen-0123456789"
@@ -96,7 +97,6 @@ class CoderContract:
         """It has a name, names of variables rather than values, and a state that can be stored."""
         assert coder.name
         assert all(name.isupper() and name.replace("_", "").isalnum() for name in coder.secrets)
-        assert coder.enforces_tools in (True, False, None)
         assert issubclass(coder.state_type, msgspec.Struct)
         assert isinstance(coder.begin(), coder.state_type)
         assert coder.state_type.__struct_config__.frozen
@@ -135,13 +135,21 @@ class CoderContract:
         """A configured program is argv[0]."""
         assert coder.launch(work(program="/opt/it")).argv[0] == "/opt/it"
 
-    def test_a_list_of_tools_is_honoured_or_refused(self, coder: Coder) -> None:
-        """A coder that cannot be held to it does not start."""
-        if coder.enforces_tools is False:
-            with pytest.raises(UsageError):
-                coder.launch(work(tools=("Read",)))
+    @pytest.mark.parametrize("asked", [{"tools": ("read", "git")}, {"tool_profile": "read-only"}], ids=str)
+    def test_a_permission_is_enforced_or_refused_or_does_not_apply(self, coder: Coder, asked: dict[str, Any]) -> None:
+        """It says which, and keeps to that: what it refuses it does not start, what it enforces is in its launch."""
+        (answer,) = coder.permissions(asked.get("tools", ()), asked.get("tool_profile"))
+        assert (answer.field, bool(answer.why)) == (*asked, True)
+        if answer.hold is Hold.REFUSED:
+            with pytest.raises(UsageError, match=answer.field):
+                coder.launch(work(**asked))
         else:
-            assert coder.launch(work(tools=("Read",))) != coder.launch(work()) or coder.enforces_tools is None
+            assert answer.hold is Hold.NOT_APPLICABLE or coder.launch(work(**asked)) != coder.launch(work())
+
+    def test_a_profile_that_nobody_knows_is_refused(self, coder: Coder) -> None:
+        """Nothing asked for gives no answer; the default asks for nothing; a word without a meaning is refused."""
+        assert coder.permissions((), None) == coder.permissions((), "default") == ()
+        assert [each.hold for each in coder.permissions((), "generous")] == [Hold.REFUSED]
 
     def test_resuming_names_the_conversation(self, coder: Coder) -> None:
         """A coder that can resume is told which conversation, and the launch says so."""

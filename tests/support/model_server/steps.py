@@ -1,6 +1,7 @@
 """Scripts: what the model does, written into the prompt as `@@script [step, ...]`.
 
-A step is an object: `sh` (a command, or a list of commands at once) calls the client's shell, `text` ends the turn.
+A step is an object: `sh` (a command, or a list of commands at once) calls the client's shell, `tool` with `args` calls
+a tool by its name, whether it is offered or not, `text` ends the turn.
 `say` and `think` come before a call, `sleep` makes the answer late by seconds.
 
 Nothing is remembered between requests: the step is found by counting the results of tools that came after the script.
@@ -65,13 +66,20 @@ class Step:
     text: str = ""
     think: str = ""
     commands: tuple[str, ...] = ()
+    direct: tuple[Call, ...] = ()
     sleep: float = 0
 
+    @property
+    def results(self) -> int:
+        """How many results of tools follow it."""
+        return len(self.commands) + len(self.direct)
+
     def calls(self, tools: Iterable[Tool]) -> list[Call]:
-        """Its commands as calls of the client's shell; none where the client offers no shell."""
+        """Its commands as calls of the client's shell, where the client offers one; then what it calls by name."""
         offered = {tool.name: tool for tool in tools}
         shell = next((offered[name] for name in SHELLS if name in offered), None)
-        return [_call(shell, command) for command in self.commands] if shell else []
+        by_shell = [_call(shell, command) for command in self.commands] if shell else []
+        return by_shell + list(self.direct)
 
 
 def script(*steps: dict[str, Any] | str) -> str:
@@ -108,9 +116,9 @@ def tokens(*parts: Any) -> int:
 def _at(steps: list[dict[str, Any]], results: int) -> Step:
     for written in steps:
         step = _step(written)
-        if not step.commands or results < len(step.commands):
+        if not step.results or results < step.results:
             return step
-        results -= len(step.commands)
+        results -= step.results
     return Step(text="The script is over.")
 
 
@@ -120,6 +128,7 @@ def _step(written: dict[str, Any]) -> Step:
         text=written.get("text") or written.get("say", ""),
         think=written.get("think", ""),
         commands=(commands,) if isinstance(commands, str) else tuple(commands),
+        direct=(Call(written["tool"], written.get("args", {})),) if "tool" in written else (),
         sleep=written.get("sleep", 0),
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from fleet import plugins
@@ -11,6 +13,7 @@ from fleet.coders.coder import SupportsResume, Work
 from fleet.coders.template import TemplateCoder
 from fleet.errors import UsageError
 from fleet.model.launch import Launch
+from fleet.model.permission import Hold
 
 UUID = "11111111-2222-4333-8444-555555555555"
 
@@ -46,11 +49,77 @@ def test_claude_resumes_by_the_conversation() -> None:
 
 
 def test_claude_is_held_to_a_list_of_tools() -> None:
-    """Allowed tools run, every other call is denied, and the list ends before the prompt."""
-    argv = launched("claude", tools=("Read", "Bash(git *)")).argv
-    assert argv[-7:] == ("--permission-mode", "dontAsk", "--allowedTools", "Read", "Bash(git *)", "--", "do it")
+    """Reading, the kinds, programs and tools named and Fleet's own commands; the list ends before the prompt."""
+    argv = launched("claude", tools=("edit", "git", "WebFetch", "Bash(make *)"), writable=("/art",)).argv
+    words = argv[argv.index("--allowedTools") + 1 : argv.index("--")]
+    assert words[:5] == ("Read", "Glob", "Grep", "Task", "TodoWrite")
+    assert words[5:9] == ("Edit", "Write", "NotebookEdit", "Edit(//art/**)")
+    assert words[9:] == ("Bash(git *)", "Bash(fleet *)", "Bash(bd *)", "WebFetch", "Bash(make *)")
+    assert argv[argv.index("--permission-mode") + 1] == "dontAsk"
+    assert argv[argv.index("--setting-sources") + 1] == "user"
     assert "--dangerously-skip-permissions" not in argv
-    assert "--allowedTools" not in launched("claude", tools=()).argv
+    assert "--allowedTools" not in launched("claude", tool_profile="full").argv
+
+
+def test_claude_may_write_nothing_in_a_directory_that_it_may_only_read() -> None:
+    """A rule denies it, whatever the operator's own allow; not where that rule would cover what must be writable."""
+    argv = launched("claude", tool_profile="read-only", writable=("/art",)).argv
+    assert argv[argv.index("--disallowedTools") + 1] == "Edit(//srv/app/**)"
+    assert "Bash" not in argv
+    assert "--disallowedTools" not in launched("claude", tool_profile="read-only", writable=("/srv/app/out",)).argv
+
+
+def test_codex_gets_its_sandbox_only_to_read() -> None:
+    """Everything can be read, only what it must write can be written; also when it resumes."""
+    for resume in (None, "thread-7"):
+        argv = launched("codex", tool_profile="read-only", writable=("/my art",), resume=resume).argv
+        assert "--dangerously-bypass-approvals-and-sandbox" not in argv
+        assert 'permissions.fleet.filesystem={":root" = "read", "/my art" = "write"}' in argv
+        assert {'default_permissions="fleet"', 'approval_policy="never"'} <= set(argv)
+
+
+def test_gemini_is_given_what_needs_no_consent_and_what_is_named() -> None:
+    """Nobody is there to consent, so all else is denied."""
+    argv = launched("gemini", tools=("git", "edit", "web_fetch")).argv
+    assert "--yolo" not in argv
+    assert "--approval-mode=default" in argv
+    allowed = [word.partition("=")[2] for word in argv if word.startswith("--allowed-tools=")]
+    shell = [f"run_shell_command({program})" for program in ("git", "fleet", "bd")]
+    assert allowed == ["write_file", "replace", *shell, "web_fetch"]
+
+
+def test_opencode_is_given_rules_of_which_the_last_counts() -> None:
+    """In its environment, where a repository cannot change them."""
+    env = launched("opencode", tools=("git",), tool_profile="read-only", writable=("/srv/art",)).env
+    rules = json.loads(env["OPENCODE_PERMISSION"])
+    assert next(iter(rules.items())) == ("*", "deny")
+    assert rules["edit"] == {"*": "deny", "../art/**": "allow", "art/**": "allow", "srv/art/**": "allow"}
+    assert list(rules["bash"]) == ["*", "git", "git *", "fleet", "fleet *", "bd", "bd *", "*>*"]
+    assert env["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
+    assert "OPENCODE_PERMISSION" not in launched("opencode").env
+
+
+@pytest.mark.parametrize(
+    ("tools", "profile", "refused"),
+    [
+        (("edit",), "read-only", "tools"),
+        (("Bash",), "read-only", "tools"),
+        (("git",), "full", "tools"),
+        ((), "generous", "tool_profile"),
+    ],
+)
+def test_permissions_that_contradict_each_other_are_refused(tools: Any, profile: str, refused: str) -> None:
+    """With the field that is wrong, before anything is started."""
+    answers = plugins.load("coders", "claude").permissions(tools, profile)
+    assert [each.field for each in answers if each.hold is Hold.REFUSED] == [refused]
+
+
+def test_a_template_can_be_told_the_role() -> None:
+    """In a place of its own; without a role its flag is left out."""
+    coder = TemplateCoder("mine", ["mine", "--as", "{role}", "{prompt}"])
+    work = Work(task="t", session="s", prompt="p", cwd="/", role="reviewer")
+    assert coder.launch(work).argv == ("mine", "--as", "reviewer", "p")
+    assert coder.launch(msgspec.structs.replace(work, role=None)).argv == ("mine", "p")
 
 
 def test_codex_is_started_without_its_sandbox_and_its_plugins() -> None:
@@ -78,8 +147,8 @@ def test_gemini_takes_its_prompt_in_one_piece() -> None:
         "gemini",
         "--output-format",
         "stream-json",
-        "--yolo",
         "--skip-trust",
+        "--yolo",
         "-m",
         "gemini-2.5-pro",
         "--session-id",

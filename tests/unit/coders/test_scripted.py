@@ -125,9 +125,10 @@ def test_it_asks_and_closes_as_an_agent_does(tmp_path: Path) -> None:
 
 
 def test_permissions_are_recorded_as_not_applicable(tmp_path: Path) -> None:
-    """It has no tools of its own, and says so when given a list."""
-    events = play([{"say": "hi"}], tmp_path, tools=("Read",))[0]
-    assert any(isinstance(event, Notice) and "do not apply" in event.text for event in events)
+    """It has no tools of its own, and says so when given a list, a profile or a role."""
+    events = play([{"say": "hi"}], tmp_path, tools=("git", "rg"), tool_profile="read-only", role="reviewer")[0]
+    (told,) = (event.text for event in events if isinstance(event, Notice))
+    assert told.endswith("do not apply to the scripted coder: profile read-only, tools git rg, role reviewer")
 
 
 def test_it_reads_the_hosts_script_when_the_prompt_has_none(tmp_path: Path) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from fleet.coders import windows
-from fleet.coders.claude.launch import SECRETS, launch
+from fleet.coders.claude.launch import RULES, SECRETS, WRITING, launch
 from fleet.coders.claude.state import State
 from fleet.coders.claude.stream import parse
 from fleet.coders.claude.verdict import outcome
 from fleet.coders.coder import Exit, Work
+from fleet.coders.permissions import judged, refuse
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
+from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid
 
 
@@ -20,11 +22,15 @@ class Claude:
     secrets = SECRETS
     default_model: str | None = None
     state_type = State
-    enforces_tools: bool | None = True
     resumable = True
+
+    def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
+        """Both, by its rules: what they do not allow is denied."""
+        return judged(tools, profile, tools_by=RULES, profile_by=RULES, writing=WRITING)
 
     def launch(self, work: Work) -> Launch:
         """`claude -p`, streaming JSON, asking nobody."""
+        refuse(self, work)
         return launch(work)
 
     def begin(self, before: State | None = None) -> State:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from fleet.coders.argv import fits
 from fleet.coders.coder import Work
+from fleet.coders.permissions import READ_ONLY, limited, named
 from fleet.model.launch import Launch
 
 SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL")
@@ -13,6 +16,16 @@ ENV = {
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_TELEMETRY": "1",
 }
+
+READING = ("Read", "Glob", "Grep", "Task", "TodoWrite")
+KINDS = {
+    "read": (),
+    "edit": ("Edit", "Write", "NotebookEdit"),
+    "shell": ("Bash",),
+    "web": ("WebFetch", "WebSearch"),
+}
+WRITING = ("Bash", "Edit", "MultiEdit", "NotebookEdit", "Write")
+RULES = "its permission rules"
 
 
 def launch(work: Work) -> Launch:
@@ -25,7 +38,7 @@ def launch(work: Work) -> Launch:
         argv += ["--session-id", work.new_uuid]
     if work.model:
         argv += ["--model", work.model]
-    argv += _permissions(work.tools)
+    argv += _permissions(work)
     on_stdin = not fits(work.prompt)
     if not on_stdin:
         argv += ["--", work.prompt]
@@ -40,9 +53,20 @@ def launch(work: Work) -> Launch:
     )
 
 
-def _permissions(tools: tuple[str, ...] | None) -> list[str]:
-    """Everything, or only these tools and a denial for the rest."""
-    if tools is None:
+def _permissions(work: Work) -> list[str]:
+    """Everything; or reading, what is named, and a denial for the rest.
+
+    A repository cannot widen that: of the settings only the operator's own are read. Their rules hold too, but in the
+    directory of a task that may only read no rule lets anything be written.
+    """
+    if not limited(work):
         return ["--dangerously-skip-permissions"]
-    allowed = ["--allowedTools", *tools] if tools else []
-    return ["--permission-mode", "dontAsk", *allowed]
+    wanted = named(work.tools)
+    allowed = [*READING, *(tool for kind in wanted.kinds for tool in KINDS[kind])]
+    allowed += [f"Edit(/{path}/**)" for path in work.writable]  # two slashes: from the root of the file system
+    allowed += [f"Bash({program} *)" for program in wanted.programs]
+    argv = ["--permission-mode", "dontAsk", "--setting-sources", "user", "--allowedTools", *allowed, *wanted.own]
+    around = any(PurePath(path).is_relative_to(work.cwd) for path in work.writable)  # a denial would hold there too
+    if work.tool_profile == READ_ONLY and not around:
+        argv += ["--disallowedTools", f"Edit(/{work.cwd}/**)"]
+    return argv
