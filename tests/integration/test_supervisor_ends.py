@@ -122,17 +122,24 @@ mkdir -p "$FLEET_ARTIFACT_DIR"; touch "$FLEET_ARTIFACT_DIR/asked"
     ],
 )
 def test_a_question_waits_for_its_answer(inside: InHouse, ask: str, kind: str) -> None:
-    """A task whose agent asks is blocked until a person answers; then it goes on and is completed."""
+    """A task whose agent asks is blocked until a person answers; then it goes on and is completed.
+
+    The question names the agent, and stands in Q&A.md before it is answered.
+    """
     uid = inside.add(command=ASKS.format(ask=ask))
     inside.drain()
     task = inside.task(uid)
     assert task.block is not None
     assert (task.state, task.block.kind, task.block.text) == (TaskState.BLOCKED, kind, "Which colour?")
+    assert task.block.by == f"command in {uid}.1"
+    asked = inside.home.task_dir(uid) / "artifacts" / "Q&A.md"
+    assert asked.read_text() == "## Q: Which colour?\n"
     with inside.control() as control:
         control.answer(uid, "blue")
     inside.drain()
     assert (inside.task(uid).state, inside.task(uid).charged) == (TaskState.COMPLETED, 0)
-    assert "blue" in (inside.home.task_dir(uid) / "artifacts" / "Q&A.md").read_text()
+    assert asked.read_text().startswith("## Q: Which colour?\n\n## A: ")
+    assert asked.read_text().endswith("blue\n")
 
 
 def test_an_agent_remarks_and_looks(inside: InHouse) -> None:

@@ -21,6 +21,7 @@ WRITES = script(
     {"text": "Done."},
 )
 FINISH: tuple[Any, ...] = ("echo written > OUT.txt", {"text": "Done."})
+FINISHES = script(*FINISH)
 STAYS_ONCE = script(  # in its tool, in the first session
     f"test -e began || echo $$ > began; case $FLEET_SESSION in *.1) {SLEEPING} ;; esac", *FINISH
 )
@@ -123,6 +124,21 @@ class RealCoderSuite:
         assert (bench.work / "OUT.txt").exists()
         assert "Go on with task" not in bench.asked()[0].text
         assert all(words in bench.asked()[1].text for words in ("test -e began", "@@script", "Go on with task"))
+
+    def test_a_conversation_goes_on_when_its_question_is_answered(self, bench: Bench) -> None:
+        """The task waits; the next session has the answer in its prompt, in the same conversation."""
+        uid = bench.add(self.coder, script("fleet ask 'Which colour?'", {"text": "I have asked."}))
+        bench.run()
+        (first,) = bench.sessions(uid)
+        block = bench.task(uid).block
+        assert block is not None
+        assert (block.text, block.by) == ("Which colour?", f"{self.coder} in {first.id}")
+        bench.fleet("answer", uid, f"Blue. {FINISHES}")
+        bench.run()
+        assert [session.outcome for session in bench.sessions(uid)] == ["ok", "ok"]
+        assert (bench.work / "OUT.txt").exists()
+        resumed = bench.asked()[2].text
+        assert all(words in resumed for words in ("I have asked.", "## Q: Which colour?", "Blue. @@script"))
 
     def test_nothing_is_left_of_a_session_that_is_stopped(self, bench: Bench) -> None:
         """Told to stop its agents, the supervisor ends the program, its tool and the tool's own child; no attempt."""

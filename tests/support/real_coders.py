@@ -101,6 +101,11 @@ class Bench:
         with homes.opened(self.home) as store:
             store.edit(uid, TaskEdit(description=description), by="ana").result()
 
+    def fleet(self, *words: str) -> None:
+        """A command of the person who looks after it."""
+        argv = [sys.executable, "-m", "fleet", "--home", str(self.home.path), *words]
+        subprocess.run(argv, check=True, timeout=30, capture_output=True)
+
     def run(self, done: Callable[[Reads], bool] | None = None, **change: int) -> None:
         """Supervise until it is so; else until every task has ended or waits for a person."""
         configured = msgspec.structs.replace(self.settings.supervisor, **change)

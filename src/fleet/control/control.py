@@ -8,14 +8,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from fleet.config.home import Home
-from fleet.control import qa
-from fleet.errors import Conflict, UsageError
+from fleet.errors import Conflict, FleetError, UsageError
 from fleet.model.intent import Intent
 from fleet.model.receipt import Verdict
 from fleet.model.spec import RunSpec
 from fleet.model.states import IN_PROGRESS, OPEN, Result
 from fleet.model.task import BLOCKS, KEPT, Comment, NewTask, Task, TaskEdit
-from fleet.store import taskfile
+from fleet.store import qafile, taskfile
 from fleet.store.store import Store
 
 
@@ -120,7 +119,13 @@ class Control:
             )
         task = self._store.answer(asked.uid, text, by=self._by).result()
         self._written(task)
-        qa.append(self._home, asked, text, at=task.updated_at)
+        try:
+            qafile.answer(self._home, task.uid, asked.block.text if asked.block else "", text, at=task.updated_at)
+        except OSError as exc:
+            raise FleetError(
+                f"{task.uid} is answered, but {qafile.path(self._home, task.uid)} cannot be written: {exc.strerror}",
+                hint="the answer is kept in the ledger; add it to the file by hand",
+            ) from exc
         return task
 
     def close_task(self, word: str, reason: str) -> Task:

@@ -113,10 +113,10 @@ def retry(
     return apply(tx, task, _ended(tx, session, ending, verdict, by), requeued, session=session)
 
 
-def pause(tx: Tx, fence: Fence, ending: Ending, kind: str, text: str, *, by: str) -> Task:
+def pause(tx: Tx, fence: Fence, ending: Ending, kind: str, text: str, *, by: str, asked_by: str) -> Task:
     """The session ended and the task waits for a person: a question, an interrupt. No attempt is used."""
     task, session = rows.owned(tx, fence)
-    block = Block(kind=kind, text=text, at=tx.now, by=by)
+    block = Block(kind=kind, text=text, at=tx.now, by=asked_by or by)
     blocked = ev.TaskBlocked(subject=task.uid, at=tx.now, by=by, block=block)
     return apply(tx, task, _ended(tx, session, ending, None, by), blocked, session=session)
 

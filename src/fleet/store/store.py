@@ -114,9 +114,11 @@ class Store(Reads):
             )
         )
 
-    def pause(self, fence: Fence, ending: Ending, kind: str, text: str, *, by: str) -> Pending[Task]:
+    def pause(
+        self, fence: Fence, ending: Ending, kind: str, text: str, *, by: str, asked_by: str = ""
+    ) -> Pending[Task]:
         """The session ended and the task waits for a person."""
-        return self._engine.write(lambda tx: sessions.pause(tx, fence, ending, kind, text, by=by))
+        return self._engine.write(lambda tx: sessions.pause(tx, fence, ending, kind, text, by=by, asked_by=asked_by))
 
     def adopt(self, session: str, supervisor: str) -> Pending[Session]:
         """Take over a session whose holder is gone."""

@@ -6,6 +6,7 @@ Every step but the last may be done again by whoever comes next; the last is one
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from fleet.model.session import Ending
 from fleet.model.states import Result, SessionState
 from fleet.model.task import Task
 from fleet.policy import ending
+from fleet.store import qafile
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.wish import ASKED_BEFORE, Wish
@@ -100,7 +102,10 @@ async def _transition(attempt: Attempt, decision: ending.Decision, end: Ending) 
         case ending.Finish(verdict=verdict):
             return await store.finish(fence, end, verdict, by=by)
         case ending.Ask(kind=kind, text=text):
-            return await store.pause(fence, end, kind, text, by=by)
+            if kind != "interrupted":  # a person did that, and asks nothing
+                with contextlib.suppress(OSError):  # the ledger has it; the answer brings it into the file
+                    await asyncio.to_thread(qafile.ask, attempt.house.home, attempt.task.uid, text)
+            return await store.pause(fence, end, kind, text, by=by, asked_by=_asker(attempt, kind))
         case ending.Retry():
             return await store.retry(
                 fence,
@@ -111,6 +116,13 @@ async def _transition(attempt: Attempt, decision: ending.Decision, end: Ending) 
                 not_before=_not_before(attempt, decision),
                 by=by,
             )
+
+
+def _asker(attempt: Attempt, kind: str) -> str:
+    """Who makes the task wait: its agent, or whoever interrupted it; empty: the supervisor."""
+    if kind == attempt.progress.asked_kind:
+        return f"{attempt.session.coder} in {attempt.session.id}"
+    return attempt.wish.by if attempt.wish and kind == "interrupted" else ""
 
 
 def _not_before(attempt: Attempt, decision: ending.Retry) -> int | None:

@@ -13,6 +13,8 @@ from fleet.store.reads import Reads
 
 RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
 
+ASKED_WITH = frozenset({"ok", "denied"})  # what becomes of a session that asked and then ended, as it was told to
+
 
 class History:
     """The sessions of a task before one of them."""
@@ -25,10 +27,17 @@ class History:
     def resumable(self) -> str | None:
         """The conversation to go on with: only where the coder can, and where its last session did not spoil it."""
         last = self._last()
-        if last is None or last.outcome not in RESUMED_AFTER or not isinstance(self._coder, SupportsResume):
+        if last is None or not isinstance(self._coder, SupportsResume):
+            return None
+        if last.outcome not in RESUMED_AFTER and not (last.outcome in ASKED_WITH and self.asked()):
             return None
         progress = self._reads.progress(last.id)
         return progress.coder_session if progress.cursor else None  # one that said nothing has no conversation
+
+    def asked(self) -> bool:
+        """Whether the session before this one ended to ask a person something."""
+        last = self._last()
+        return last is not None and self._reads.progress(last.id).asked_kind is not None
 
     def parser_state(self) -> Any:
         """The last parser state of the conversation that goes on: vendors count on across sessions."""

@@ -15,6 +15,7 @@ from fleet.coders.coder import Work
 from fleet.coders.prompts import compose_prompt
 from fleet.errors import NotStarted, TransportError
 from fleet.model.launch import Launch
+from fleet.store import qafile
 from fleet.supervisor.attempt import Attempt
 
 NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
@@ -48,6 +49,7 @@ def compose(attempt: Attempt) -> Work:
         artifact_dir=str(home.task_dir(task.uid) / "artifacts"),
         attempt=task.epoch,
         resumed=resume is not None,
+        answered=qafile.exchange(home, task.uid) if attempt.history.asked() else "",
     )
     plain = session.coder in ("command", "scripted")
     allowed = [os.path.join(cwd, path) for path in task.terms.writable_paths or ()]

@@ -43,6 +43,15 @@ def test_what_a_person_wrote_is_left_alone() -> None:
     assert "It fails with {{cwd}} and $HOME." in compose_prompt(**FIELDS)
 
 
+def test_an_answer_stands_in_the_prompt() -> None:
+    """In the long one before how to work, in the short one at its end; as it was written."""
+    said = "## Q: Which host?\n\n## A: 2026-01-01 10:00\n\nbuilder-1, {{cwd}}"
+    long, short = (compose_prompt(**FIELDS, resumed=resumed, answered=said) for resumed in (False, True))
+    assert long.index(said) < long.index("## How to work here")
+    assert short.endswith(f"{said}\n")
+    assert "has answered" not in compose_prompt(**FIELDS, resumed=True)
+
+
 def test_no_place_is_left_open() -> None:
     """Every place of the pages has its value."""
     for resumed in (False, True):

@@ -19,8 +19,12 @@ def compose_prompt(
     artifact_dir: str,
     attempt: int = 1,
     resumed: bool = False,
+    answered: str = "",
 ) -> str:
-    """The whole prompt; a short one when the coder goes on with its own conversation, which has the long one in it."""
+    """The whole prompt; a short one when the coder goes on with its own conversation, which has the long one in it.
+
+    `answered` is what the session before asked, with what a person said to it.
+    """
     values = {
         "task": task,
         "title": " ".join(title.split()),
@@ -29,10 +33,12 @@ def compose_prompt(
         "task_dir": task_dir,
         "artifact_dir": artifact_dir,
         "attempt": str(attempt),
+        "answered": answered,
     }
+    came = [_filled("answered", values)] if answered else []
     if resumed:
-        return _filled("resumed", values)
-    return f"{_filled('header', values)}\n{page('instructions')}"
+        return "\n".join([_filled("resumed", values), *came])
+    return "\n".join([_filled("header", values), *came, page("instructions")])
 
 
 @cache
