@@ -35,7 +35,7 @@ from fleet.model.task import NewTask, TaskEdit
 from fleet.store.pending import Pending
 from fleet.store.store import Store
 from fleet.testing.audit import audit
-from fleet.testing.builders import DEFAULTS, slots
+from fleet.testing.builders import DEFAULTS, a_verifier, slots
 from tests.support.stores import PostgresStores, SqliteStores
 
 ENDINGS = [Ending(outcome="ok"), Ending(outcome="crashed"), Ending(outcome="transient", state=SessionState.LOST)]
@@ -44,6 +44,7 @@ verdicts = st.builds(
     result=st.sampled_from(Result),
     reason=st.just("because"),
     source=st.one_of(st.none(), st.sampled_from(Source)),
+    awaits=st.sampled_from([None, a_verifier("manual"), a_verifier("command"), a_verifier("verifier_prompt")]),
 )
 
 
@@ -113,7 +114,8 @@ class LedgerMachine(RuleBasedStateMachine):
         name = f"sup-{who}"
         handle = self.supervisors.get(name, self.store)
         claimed = self.said(handle.claim, name, slots(n), DEFAULTS) or []
-        assert [c.task.priority for c in claimed] == sorted(c.task.priority for c in claimed)
+        order = [(c.session.kind != "verify", c.task.priority) for c in claimed]
+        assert order == sorted(order)
         return multiple(*(c.session.fence for c in claimed))
 
     @rule(fence=fences, pid=st.integers(1, 9))
@@ -145,6 +147,10 @@ class LedgerMachine(RuleBasedStateMachine):
             not_before=delay,
             by="sup",
         )
+
+    @rule(fence=fences, delay=st.one_of(st.none(), st.integers(0, 10**13)))
+    def postpone(self, fence: Fence, delay: int | None) -> None:
+        self.said(self.store.postpone, fence, ENDINGS[2], a_verifier(), reason="later", not_before=delay, by="sup")
 
     @rule(fence=fences, kind=st.sampled_from(["question", "needs_human", "interrupted"]))
     def pause(self, fence: Fence, kind: str) -> None:
@@ -179,6 +185,10 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(task=tasks, verdict=verdicts)
     def settle(self, task: str, verdict: Verdict) -> None:
         self.said(self.store.settle, task, verdict, by="ana")
+
+    @rule(task=tasks, kind=st.sampled_from(["manual", "command"]))
+    def unsettle(self, task: str, kind: str) -> None:
+        self.said(self.store.unsettle, task, a_verifier(kind), "look again", by="ana")
 
     @rule(task=tasks)
     def requeue(self, task: str) -> None:

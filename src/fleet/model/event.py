@@ -15,7 +15,7 @@ import msgspec
 
 from fleet.model.host import Host
 from fleet.model.intent import Intent
-from fleet.model.receipt import Receipt, Usage
+from fleet.model.receipt import Awaits, Receipt, Usage
 from fleet.model.run import Run
 from fleet.model.session import Session
 from fleet.model.states import RunState, SessionState, TaskState
@@ -119,6 +119,14 @@ class TaskSettled(Event, frozen=True, kw_only=True, tag="task.settled"):
     receipt: Receipt
 
 
+class TaskUnsettled(Event, frozen=True, kw_only=True, tag="task.unsettled"):
+    """A task's verdict is open: its verifier is to run, for the first time or again."""
+
+    reason: str
+    awaits: Awaits
+    not_before: int | None = None
+
+
 class TaskRequeued(Event, frozen=True, kw_only=True, tag="task.requeued"):
     """A task went back to the queue: a retry, our own stop, a restart, a reopening, an answer by hand."""
 
@@ -198,6 +206,7 @@ EVENTS: tuple[type[Event], ...] = (
     TaskCommented,
     TaskClaimed,
     TaskSettled,
+    TaskUnsettled,
     TaskRequeued,
     TaskBlocked,
     TaskAnswered,
@@ -223,6 +232,7 @@ AnyEvent = (
     | TaskCommented
     | TaskClaimed
     | TaskSettled
+    | TaskUnsettled
     | TaskRequeued
     | TaskBlocked
     | TaskAnswered

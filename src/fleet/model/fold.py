@@ -11,7 +11,7 @@ from fleet.errors import LedgerBroken
 from fleet.model import event as ev
 from fleet.model.receipt import Receipt
 from fleet.model.session import Session
-from fleet.model.states import ENDED, SessionState, TaskState, move_session, move_task
+from fleet.model.states import ENDED, Result, SessionState, TaskState, move_session, move_task
 from fleet.model.task import BLOCKS, Task
 
 
@@ -43,6 +43,8 @@ def _apply(task: Task, event: ev.Event) -> Task:
             return replace(task, session=None)
         case ev.TaskSettled():
             return _settled(task, event.state, event.receipt)
+        case ev.TaskUnsettled():
+            return _unsettled(task, event)
         case ev.TaskRequeued():
             return _requeued(task, event)
         case ev.TaskBlocked():
@@ -51,6 +53,10 @@ def _apply(task: Task, event: ev.Event) -> Task:
                 state=move_task(task.uid, task.state, TaskState.BLOCKED),
                 block=event.block,
                 reason=event.block.text,
+                result=None,
+                source=None,
+                receipt=None,
+                awaits=None,
             )
         case ev.TaskAnswered():
             state = move_task(task.uid, task.state, TaskState.QUEUED)
@@ -65,14 +71,15 @@ def _with_links(task: Task, links: tuple[msgspec.Struct, ...]) -> Task:
 
 
 def _claimed(task: Task, event: ev.TaskClaimed) -> Task:
+    verifies = event.session.kind == "verify"
     return replace(
         task,
-        state=move_task(task.uid, task.state, TaskState.RUNNING),
+        state=move_task(task.uid, task.state, TaskState.VERIFYING if verifies else TaskState.RUNNING),
         session=event.session.id,
         epoch=event.session.epoch,
         started_at=task.started_at or event.at,
         not_before=None,
-        reason=f"runs on {event.session.worker}",
+        reason=f"{'is verified' if verifies else 'runs'} on {event.session.worker}",
     )
 
 
@@ -83,11 +90,26 @@ def _settled(task: Task, state: TaskState, receipt: Receipt) -> Task:
         result=receipt.result,
         source=receipt.source,
         receipt=receipt.id,
+        awaits=receipt.awaits,
         skipped_for=receipt.skipped_for,
         receipts=task.receipts + 1,
         reason=receipt.reason,
         block=None,
         ended_at=receipt.at if state in ENDED else None,
+    )
+
+
+def _unsettled(task: Task, event: ev.TaskUnsettled) -> Task:
+    """Its receipt stays in force until another supersedes it."""
+    return replace(
+        task,
+        state=move_task(task.uid, task.state, TaskState.PARTIAL),
+        result=Result.PARTIAL,
+        source=None,
+        awaits=event.awaits,
+        not_before=event.not_before,
+        reason=event.reason,
+        ended_at=None,
     )
 
 
@@ -104,6 +126,7 @@ def _requeued(task: Task, event: ev.TaskRequeued) -> Task:
         result=None,
         source=None,
         receipt=None,
+        awaits=None,
         skipped_for=None,
         ended_at=None,
     )

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from fleet.model.states import Result, Source
 
+Place = Literal["artifacts", "workspace", "fleet"]
+
 
 class ArtifactRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A file kept as evidence, by reference."""
+    """A file kept as evidence, by reference: its content is kept under its sha256, so that it cannot change."""
 
-    kind: str
-    path: str
+    kind: str  # what the task calls it
+    path: str  # where it was found, below its place
     sha256: str
     size: int
     mime_type: str = "application/octet-stream"
+    place: Place = "artifacts"  # the artifact directory, the workspace, or made by Fleet itself
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What one scorer found."""
+
+    at: str = ""  # its place in a combination, such as 0.2: the third part of the first
+    kind: str
+    value: float  # from 0 to 1
+    passed: bool
+    source: Source | None = None  # who failed: the task, or the scorer itself; None when it passed
+    evidence: tuple[str, ...] = ()
+
+
+class Awaits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a partial receipt waits for: a session of a verifier, or a person."""
+
+    kind: str  # command, verifier_prompt, manual
+    at: str = ""  # its place in a combination
+    coder: str | None = None  # who verifies
+    model: str | None = None
+    host: str | None = None  # where the files are
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -40,6 +66,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     duration_ms: int = 0
     skipped_for: str | None = None  # the needed task that will not be completed
+    score: float | None = None  # from 0 to 1; None: nothing measured it
+    scores: tuple[Score, ...] = ()
+    awaits: Awaits | None = None  # of a partial receipt
+    exit_code: int | None = None
+    commit_before: str | None = None  # of the workspace, where it is a git repository
+    commit_after: str | None = None
+    verify_usage: Usage = Usage()  # what the verifiers used, beside the work
+    verify_ms: int = 0
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -49,6 +83,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     task: str
     run: str | None = None
     session: str | None = None  # None: no session ran (skipped, or settled by a person)
+    attempt: int = 0  # 0: no session ran
+    coder: str | None = None  # who did the work
+    model: str | None = None
+    host: str | None = None
     result: Result
     source: Source | None = None  # who failed; None when nobody did
     reason: str  # one sentence a person can act on
@@ -60,3 +98,16 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     at: int
     supersedes: str | None = None  # the partial receipt that this one settles
     skipped_for: str | None = None  # the needed task that will not be completed
+    score: float | None = None  # from 0 to 1; None: nothing measured it
+    scores: tuple[Score, ...] = ()
+    awaits: Awaits | None = None  # of a partial receipt
+    exit_code: int | None = None
+    commit_before: str | None = None  # of the workspace, where it is a git repository
+    commit_after: str | None = None
+    verify_usage: Usage = Usage()  # what the verifiers used, beside the work
+    verify_ms: int = 0
+
+    @property
+    def verified(self) -> bool:
+        """Whether something beside the worker's own word stands behind it."""
+        return self.scorer is not None

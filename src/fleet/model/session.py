@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Literal
 
 import msgspec
 
@@ -25,6 +26,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     id: str
     task: str
     run: str | None = None
+    kind: Literal["work", "verify"] = "work"
     state: SessionState = SessionState.STARTING
     epoch: int
     worker: str
@@ -113,7 +115,10 @@ class Lane(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, task: Task) -> Lane:
-        """The lane that a task waits in."""
+        """The lane that a task waits in. Verified is where the files are, by who verifies."""
+        awaits = task.awaits
+        if awaits is not None:
+            return _lane(task.run, awaits.host, awaits.coder, ())
         return _lane(task.run, task.host, task.coder, task.capabilities)
 
     @property

@@ -4,6 +4,7 @@ task     queued ──▶ running ──▶ verifying ──▶ completed | part
            ▲           │            │
            ├───────────┴────────────┤   retry, plan limit, our own stop: back to queued
            └──────── blocked ◀──────┘   a question, an interrupt, needs a person
+         partial ──▶ verifying   and back, when a verifier ended without a verdict; an end may be verified again
 
 session  starting ──▶ running ──▶ stopping ──▶ exited | lost
 run      active ──▶ completed | stopped
@@ -81,15 +82,15 @@ STATE_OF_RESULT = {
     Result.SKIP: T.CANCELLED,
 }
 
-# A person may settle or cancel what is not in progress, and may take back an end (restart, reopen).
+# A person may settle or cancel what is not in progress, and may take back an end (restart, reopen, verify again).
 TASK_MOVES: dict[TaskState, frozenset[TaskState]] = {
     T.QUEUED: frozenset({T.RUNNING, T.BLOCKED, T.COMPLETED, T.CANCELLED}),
     T.RUNNING: frozenset({T.VERIFYING, T.QUEUED, T.BLOCKED, *ENDED, T.PARTIAL}),
     T.VERIFYING: frozenset({T.QUEUED, T.BLOCKED, *ENDED, T.PARTIAL}),
-    T.PARTIAL: frozenset({T.VERIFYING, T.COMPLETED, T.FAILED, T.CANCELLED, T.QUEUED}),
+    T.PARTIAL: frozenset({T.VERIFYING, T.PARTIAL, T.COMPLETED, T.FAILED, T.CANCELLED, T.QUEUED}),
     T.BLOCKED: frozenset({T.QUEUED, T.COMPLETED, T.CANCELLED, T.BLOCKED}),
-    T.COMPLETED: frozenset({T.QUEUED}),
-    T.FAILED: frozenset({T.QUEUED}),
+    T.COMPLETED: frozenset({T.QUEUED, T.PARTIAL}),
+    T.FAILED: frozenset({T.QUEUED, T.PARTIAL}),
     T.CANCELLED: frozenset({T.QUEUED}),
 }
 

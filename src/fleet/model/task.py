@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fleet.errors import UsageError
+from fleet.model.receipt import Awaits
 from fleet.model.states import Result, Source, TaskState
 from fleet.model.terms import Terms
 
@@ -123,6 +124,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     result: Result | None = None  # of the receipt in force
     source: Source | None = None
     receipt: str | None = None
+    awaits: Awaits | None = None  # what its partial receipt waits for
     skipped_for: str | None = None  # the needed task whose end skipped this one
     receipts: int = 0
     comments: int = 0

@@ -27,7 +27,15 @@ CLASSES = {
     K.DENIED: NEEDS_HUMAN,
     K.INTERRUPTED: TRANSIENT,  # by somebody else; what a person interrupted is blocked
 }
-MOVING = (ev.TaskSubmitted, ev.TaskClaimed, ev.TaskSettled, ev.TaskRequeued, ev.TaskBlocked, ev.TaskAnswered)
+MOVING = (
+    ev.TaskSubmitted,
+    ev.TaskClaimed,
+    ev.TaskSettled,
+    ev.TaskUnsettled,
+    ev.TaskRequeued,
+    ev.TaskBlocked,
+    ev.TaskAnswered,
+)
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):

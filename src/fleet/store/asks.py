@@ -12,7 +12,7 @@ from fleet.model.session import Lane, Session
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import BLOCKS, Task
 from fleet.store.engine import Tx
-from fleet.store.rows import READY
+from fleet.store.rows import READY, STATE_OF_SHELF
 
 T = TypeVar("T")
 _task = msgspec.json.Decoder(Task).decode
@@ -58,7 +58,8 @@ def _urgency(one: tuple[tuple[int, int, Lane], str]) -> tuple[int, int]:
 
 
 def _shelves(states: Collection[TaskState]) -> set[str]:
-    return {state.value for state in states} | ({READY} if TaskState.QUEUED in states else set())
+    names = {state.value for state in states}
+    return names | {shelf for shelf, state in STATE_OF_SHELF.items() if state in names}
 
 
 def shelf(
@@ -130,7 +131,7 @@ def unmet(tx: Tx, uid: str) -> list[tuple[str, str]]:
         uid,
         BLOCKS,
     )
-    return [(row[0], TaskState.QUEUED.value if row[1] == READY else row[1]) for row in rows]
+    return [(uid, STATE_OF_SHELF.get(shelf, str(shelf))) for uid, shelf in rows]
 
 
 def sessions(tx: Tx, *, task: str | None = None, live: bool = False, supervisor: str | None = None) -> list[Session]:

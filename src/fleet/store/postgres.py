@@ -17,7 +17,7 @@ from fleet.store import migrate
 from fleet.store.clock import Clock, utc_ms
 from fleet.store.engine import Row, Value
 from fleet.store.pending import Pending
-from fleet.store.rows import ASKS, READY
+from fleet.store.rows import ASKS, STATE_OF_SHELF
 
 if TYPE_CHECKING:
     from fleet.store.engine import Tx
@@ -88,7 +88,7 @@ class PostgresTx:
         )
         totals: dict[str, int] = {}
         for shelf, source, restarted, escalated, n in grouped:
-            state = TaskState.QUEUED.value if shelf == READY else shelf
+            state = STATE_OF_SHELF.get(shelf, shelf)
             failed = f"{source}_failed" if state == TaskState.FAILED.value and source else None
             for key in (state, failed, "restarted" if restarted else None, "escalated" if escalated else None):
                 if key:

@@ -1,4 +1,4 @@
-"""The verbs of the queue: submit, edit, link, comment, block, answer, settle, requeue, cancel."""
+"""The verbs of the queue: submit, edit, link, comment, block, answer, settle, unsettle, requeue, cancel."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable, Container, Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from fleet.errors import Conflict, CycleError, NotFound, UsageError
+from fleet.errors import Conflict, CycleError, IllegalMove, NotFound, UsageError
 from fleet.model import event as ev
 from fleet.model.ids import ALPHABET, run_subject, slug
-from fleet.model.receipt import Verdict
+from fleet.model.receipt import Awaits, Verdict
 from fleet.model.run import NewRun, Run
 from fleet.model.states import ENDED, IN_PROGRESS, STATE_OF_RESULT, UNMET, Result, TaskState
 from fleet.model.task import BLOCKS, TAKEN, Block, Comment, Link, NewTask, Task, TaskEdit, check_new
 from fleet.store import ledger, rows
 from fleet.store.engine import Tx
-from fleet.store.transition import apply, receipt_from
+from fleet.store.transition import apply, open_receipt, receipt_from
 
 
 def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefix: str) -> list[Task]:
@@ -175,10 +175,22 @@ def answer(tx: Tx, uid: str, text: str, *, by: str) -> Task:
 def settle(tx: Tx, uid: str, verdict: Verdict, *, by: str) -> Task:
     """A verdict on a task that has no live session: a person closes it, or a partial receipt is settled."""
     before = _not_in_progress(tx, uid)
-    supersedes = before.receipt if before.state is TaskState.PARTIAL else None
-    receipt = receipt_from(before, verdict, session=None, at=tx.now, supersedes=supersedes)
+    if before.state in ENDED:
+        raise IllegalMove(f"task {uid} has ended already: it is {before.state.value}")
+    receipt = receipt_from(before, verdict, session=None, at=tx.now, settles=open_receipt(tx, before))
     state = STATE_OF_RESULT[verdict.result]
     return apply(tx, before, ev.TaskSettled(subject=uid, at=tx.now, by=by, state=state, receipt=receipt))
+
+
+def unsettle(tx: Tx, uid: str, awaits: Awaits, reason: str, *, by: str) -> Task:
+    """The verdict on a task is opened, so that its verifier runs, or a person judges it. Its receipt is superseded
+    by the next; a task whose work itself failed has nothing to verify.
+    """
+    before = _not_in_progress(tx, uid)
+    judged = rows.receipt(tx, uid, before.receipt) if before.receipt else None
+    if judged is None or not (judged.awaits or judged.supersedes):
+        raise Conflict(f"task {uid} has no result that a verifier could judge: it is {before.state.value}")
+    return apply(tx, before, ev.TaskUnsettled(subject=uid, at=tx.now, by=by, reason=reason, awaits=awaits))
 
 
 def requeue(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
@@ -198,8 +210,6 @@ def requeue(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
 
 def cancel(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
     """A task that has no live session will not run."""
-    if _not_in_progress(tx, uid).state in ENDED:
-        raise Conflict(f"task {uid} has ended already")
     return settle(tx, uid, Verdict(result=Result.SKIP, reason=reason), by=by)
 
 

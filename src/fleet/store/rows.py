@@ -16,8 +16,11 @@ _encode = msgspec.json.Encoder().encode
 _task = msgspec.json.Decoder(Task).decode
 _session = msgspec.json.Decoder(Session).decode
 _run = msgspec.json.Decoder(Run).decode
+_receipt = msgspec.json.Decoder(Receipt).decode
 
-READY = "ready"  # the shelf of a queued task whose needs are all completed; every other shelf is a state
+READY = "ready"  # the shelf of a queued task whose needs are all completed
+UNVERIFIED = "unverified"  # the shelf of a partial task that waits for a verifier; every other shelf is a state
+STATE_OF_SHELF: dict[str, str] = {READY: TaskState.QUEUED.value, UNVERIFIED: TaskState.PARTIAL.value}
 ASKS = frozenset({"needs_human", "permission", "secret", "destructive"})  # blocks that were raised to a person
 
 
@@ -85,7 +88,7 @@ def insert_task(tx: Tx, new: Task, waiting: int) -> None:
         new.run,
         new.task_id,
         waiting,
-        READY if new.state is TaskState.QUEUED and not waiting else new.state.value,
+        READY if new.state is TaskState.QUEUED and not waiting else _shelf(new),
         *_index(new),
     )
     _count(tx, new.run, facets(new), +1)
@@ -97,7 +100,7 @@ def save_task(tx: Tx, before: Task, after: Task) -> None:
     tx.run(
         f"UPDATE tasks SET shelf = {shelf}, priority = ?, lane = ?, not_before = ?, updated_at = ?, source = ?,"
         " restarts = ?, block = ?, doc = ? WHERE uid = ?",
-        *(() if after.state is TaskState.QUEUED else (after.state.value,)),
+        *(() if after.state is TaskState.QUEUED else (_shelf(after),)),
         *_index(after),
         after.uid,
     )
@@ -105,6 +108,11 @@ def save_task(tx: Tx, before: Task, after: Task) -> None:
     if was != now:
         _count(tx, before.run, was, -1)
         _count(tx, after.run, now, +1)
+
+
+def _shelf(row: Task) -> str:
+    by_session = row.awaits is not None and row.awaits.kind != "manual"
+    return UNVERIFIED if row.state is TaskState.PARTIAL and by_session else row.state.value
 
 
 def _index(row: Task) -> tuple[str | int | None, ...]:
@@ -173,6 +181,16 @@ def save_session(tx: Tx, after: Session) -> None:
         encode(after),
         after.id,
     )
+
+
+def receipt(tx: Tx, uid: str, receipt_id: str) -> Receipt:
+    """A receipt of a task."""
+    found = tx.rows("SELECT doc FROM receipts WHERE seq IN (SELECT seq FROM events WHERE subject = ?)", uid)
+    for row in found:
+        known = _receipt(row[0])
+        if known.id == receipt_id:
+            return known
+    raise NotFound(f"no receipt `{receipt_id}`")
 
 
 def insert_receipt(tx: Tx, new: Receipt, seq: int) -> None:

@@ -1,4 +1,7 @@
-"""The verbs of sessions: claim, started, stopping, record, finish, retry, pause, adopt. All but claim are fenced."""
+"""The verbs of sessions: claim, started, stopping, record, finish, retry, postpone, pause, adopt.
+
+All but the claims are fenced.
+"""
 
 from __future__ import annotations
 
@@ -6,48 +9,65 @@ from collections.abc import Sequence
 
 from fleet.errors import Conflict, Fenced, LeaseLost
 from fleet.model import event as ev
-from fleet.model.receipt import Usage, Verdict
+from fleet.model.receipt import Awaits, Usage, Verdict
 from fleet.model.session import (
     Claimed,
     Defaults,
     Ending,
     Fence,
+    Lane,
     Progress,
     Session,
     Slot,
+    accepts,
     first_fit,
     session_id,
     task_of,
 )
-from fleet.model.states import LIVE, STATE_OF_RESULT, Result, SessionState
+from fleet.model.states import LIVE, STATE_OF_RESULT, Result, SessionState, TaskState
 from fleet.model.task import Block, Task, effective
 from fleet.store import asks, rows
 from fleet.store.engine import Tx
-from fleet.store.transition import apply, receipt_from
+from fleet.store.transition import apply, open_receipt, receipt_from
 
 
 def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) -> list[Claimed]:
-    """Fill the slots with ready tasks, by priority, then age. Each task is given to one claimer only."""
+    """Fill the slots, by priority, then age: with results that wait for a verifier, then with ready tasks.
+
+    Each task is given to one claimer only.
+    """
     require_lease(tx, supervisor)
     free = list(slots)
     claimed = []
-    candidates = asks.shelf(
-        tx,
-        rows.READY,
-        len(free),
-        lane=lambda lane: first_fit(slots, lane, defaults) is not None,
-        not_before=tx.now,
-        lock=tx.skip_locked,
-    )
-    for (_, _, lane), doc in candidates:
-        slot = first_fit(free, lane, defaults)
-        if slot is None:
-            continue
-        free.remove(slot)
-        claimed.append(_take(tx, rows.decode_task(doc), slot, supervisor, defaults))
-        if not free:
-            break
+    for shelf in (rows.UNVERIFIED, rows.READY):
+        candidates = asks.shelf(
+            tx,
+            shelf,
+            len(free),
+            lane=lambda lane: first_fit(free, lane, defaults) is not None,
+            not_before=tx.now,
+            lock=tx.skip_locked,
+        )
+        for (_, _, lane), doc in candidates:
+            slot = first_fit(free, lane, defaults)
+            if slot is None:
+                continue
+            free.remove(slot)
+            claimed.append(_take(tx, rows.decode_task(doc), slot, supervisor, defaults))
+            if not free:
+                return claimed
     return claimed
+
+
+def claim_verify(tx: Tx, supervisor: str, uid: str, slot: Slot, defaults: Defaults) -> Claimed | None:
+    """Take one task for its verifier, if it waits for one now and the slot can take it."""
+    require_lease(tx, supervisor)
+    task = rows.task(tx, uid)
+    waits = task.state is TaskState.PARTIAL and task.awaits is not None and task.awaits.kind != "manual"
+    due = task.not_before is None or task.not_before <= tx.now
+    if not (waits and due and accepts(slot, Lane.of(task), defaults)):
+        return None
+    return _take(tx, task, slot, supervisor, defaults)
 
 
 def started(tx: Tx, fence: Fence, pid: int | None, *, by: str) -> Session:
@@ -86,8 +106,10 @@ def finish(tx: Tx, fence: Fence, ending: Ending, verdict: Verdict, *, by: str) -
     """The session's end, the receipt and the task's next state, in one step."""
     if ending.state is SessionState.LOST and verdict.result is Result.PASS:
         raise Conflict(f"session {fence.session} is lost; it cannot pass")
+    if ending.outcome != "ok" and verdict.result is Result.PASS:
+        raise Conflict(f"session {fence.session} ended as {ending.outcome}; it cannot pass")
     task, session = rows.owned(tx, fence)
-    receipt = receipt_from(task, verdict, session=session.id, at=tx.now)
+    receipt = receipt_from(task, verdict, session=session, at=tx.now, settles=open_receipt(tx, task))
     state = STATE_OF_RESULT[verdict.result]
     settled = ev.TaskSettled(subject=task.uid, at=tx.now, by=by, state=state, receipt=receipt)
     return apply(tx, task, _ended(tx, session, ending, verdict, by), settled, session=session)
@@ -106,11 +128,25 @@ def retry(
 ) -> Task:
     """The session ended and the task goes back to the queue: a retry is charged, our own stop is not."""
     task, session = rows.owned(tx, fence)
-    receipt = receipt_from(task, verdict, session=session.id, at=tx.now) if verdict else None
+    settles = open_receipt(tx, task)
+    receipt = receipt_from(task, verdict, session=session, at=tx.now, settles=settles) if verdict else None
     requeued = ev.TaskRequeued(
         subject=task.uid, at=tx.now, by=by, reason=reason, not_before=not_before, charged=charged, receipt=receipt
     )
     return apply(tx, task, _ended(tx, session, ending, verdict, by), requeued, session=session)
+
+
+def postpone(
+    tx: Tx, fence: Fence, ending: Ending, awaits: Awaits, *, reason: str, not_before: int | None, by: str
+) -> Task:
+    """A verifier's session ended without a verdict: the task is partial again, and it is run later."""
+    task, session = rows.owned(tx, fence)
+    if session.kind != "verify":
+        raise Conflict(f"session {session.id} verifies nothing; it cannot be postponed")
+    unsettled = ev.TaskUnsettled(
+        subject=task.uid, at=tx.now, by=by, reason=reason, awaits=awaits, not_before=not_before
+    )
+    return apply(tx, task, _ended(tx, session, ending, None, by), unsettled, session=session)
 
 
 def pause(tx: Tx, fence: Fence, ending: Ending, kind: str, text: str, *, by: str, asked_by: str) -> Task:
@@ -164,11 +200,13 @@ def _ended(tx: Tx, session: Session, ending: Ending, verdict: Verdict | None, by
 
 def _take(tx: Tx, task: Task, slot: Slot, supervisor: str, defaults: Defaults) -> Claimed:
     epoch = task.epoch + 1
-    chosen = effective(task.coder, task.model, default_coder=defaults.coder, default_model=defaults.model)
+    who = task.awaits or task
+    chosen = effective(who.coder, who.model, default_coder=defaults.coder, default_model=defaults.model)
     session = Session(
         id=session_id(task.uid, epoch),
         task=task.uid,
         run=task.run,
+        kind="verify" if task.awaits else "work",
         epoch=epoch,
         worker=slot.worker,
         host=slot.host,

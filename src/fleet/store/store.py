@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from fleet.model.host import Host
 from fleet.model.intent import Intent
-from fleet.model.receipt import Verdict
+from fleet.model.receipt import Awaits, Verdict
 from fleet.model.run import NewRun
 from fleet.model.session import Claimed, Defaults, Ending, Fence, Progress, Session, Slot
 from fleet.model.supervisor import Supervisor
@@ -66,6 +66,10 @@ class Store(Reads):
         """A verdict on a task without a live session."""
         return self._engine.write(lambda tx: queue.settle(tx, uid, verdict, by=by))
 
+    def unsettle(self, uid: str, awaits: Awaits, reason: str, *, by: str) -> Pending[Task]:
+        """Open the verdict on a task: its verifier is to run again, or a person is to judge it."""
+        return self._engine.write(lambda tx: queue.unsettle(tx, uid, awaits, reason, by=by))
+
     def requeue(self, uid: str, reason: str, *, by: str) -> Pending[Task]:
         """A task that ended or waits for a person goes back to the queue; what was skipped for it is revived."""
         return self._engine.write(lambda tx: queue.requeue(tx, uid, reason, by=by))
@@ -77,8 +81,12 @@ class Store(Reads):
     # sessions
 
     def claim(self, supervisor: str, slots: Sequence[Slot], defaults: Defaults) -> Pending[list[Claimed]]:
-        """Fill the slots with ready tasks, by priority, then age; none is ever claimed twice."""
+        """Fill the slots with what waits for a verifier, then with ready tasks; none is ever claimed twice."""
         return self._engine.write(lambda tx: sessions.claim(tx, supervisor, slots, defaults))
+
+    def claim_verify(self, supervisor: str, uid: str, slot: Slot, defaults: Defaults) -> Pending[Claimed | None]:
+        """Take one task for its verifier, if it waits for one now."""
+        return self._engine.write(lambda tx: sessions.claim_verify(tx, supervisor, uid, slot, defaults))
 
     def started(self, fence: Fence, pid: int | None, *, by: str) -> Pending[Session]:
         """The agent's process is there."""
@@ -112,6 +120,14 @@ class Store(Reads):
             lambda tx: sessions.retry(
                 tx, fence, ending, verdict, reason=reason, not_before=not_before, charged=charged, by=by
             )
+        )
+
+    def postpone(
+        self, fence: Fence, ending: Ending, awaits: Awaits, *, reason: str, by: str, not_before: int | None = None
+    ) -> Pending[Task]:
+        """A verifier's session ended without a verdict; another will come."""
+        return self._engine.write(
+            lambda tx: sessions.postpone(tx, fence, ending, awaits, reason=reason, not_before=not_before, by=by)
         )
 
     def pause(

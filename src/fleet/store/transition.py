@@ -25,26 +25,45 @@ def apply(tx: Tx, before: Task, *events: ev.Event, session: Session | None = Non
 
 
 def receipt_from(
-    task: Task, verdict: Verdict, *, session: str | None, at: int, supersedes: str | None = None
+    task: Task, verdict: Verdict, *, session: Session | None, at: int, settles: Receipt | None = None
 ) -> Receipt:
-    """The receipt that a verdict on a task becomes."""
+    """The receipt that a verdict on a task becomes. One that settles another tells of the same work."""
+    work, worker = settles or verdict, settles or session
     return Receipt(
         id=f"{task.uid}.r{task.receipts + 1}",
         task=task.uid,
         run=task.run,
-        session=session,
+        session=session.id if session else None,
+        attempt=settles.attempt if settles else task.charged + int(session is not None),
+        coder=worker.coder if worker else None,
+        model=worker.model if worker else None,
+        host=worker.host if worker else None,
         result=verdict.result,
         source=verdict.source,
         reason=verdict.reason,
         scorer=verdict.scorer,
         evidence=verdict.evidence,
         artifacts=verdict.artifacts,
-        usage=verdict.usage,
-        duration_ms=verdict.duration_ms,
+        usage=work.usage,
+        duration_ms=work.duration_ms,
         at=at,
-        supersedes=supersedes,
+        supersedes=settles.id if settles else None,
         skipped_for=verdict.skipped_for,
+        score=verdict.score,
+        scores=verdict.scores,
+        awaits=verdict.awaits if verdict.result is Result.PARTIAL else None,
+        exit_code=work.exit_code,
+        commit_before=work.commit_before,
+        commit_after=work.commit_after,
+        verify_usage=verdict.verify_usage,
+        verify_ms=verdict.verify_ms,
     )
+
+
+def open_receipt(tx: Tx, task: Task) -> Receipt | None:
+    """The receipt that the next one supersedes: the verdict of this one is open."""
+    is_open = task.state in (TaskState.PARTIAL, TaskState.VERIFYING)
+    return rows.receipt(tx, task.uid, task.receipt) if is_open and task.receipt else None
 
 
 def _step(tx: Tx, before: Task, *events: ev.Event, session: Session | None = None) -> Task:

@@ -45,8 +45,13 @@ def _check_receipts(store: Reads, tasks: dict[str, Task]) -> None:
         if task.state in ENDED:
             assert task.receipt is not None
             assert (receipts[task.receipt].result is Result.PASS) == (task.state is TaskState.COMPLETED)
-        elif task.state is not TaskState.PARTIAL:
+        elif task.state not in (TaskState.PARTIAL, TaskState.VERIFYING):
             assert task.receipt is None
+        else:  # its verdict is open: the next receipt will supersede this one
+            assert task.receipt is not None
+    superseded = [receipt.supersedes for receipt in receipts.values() if receipt.supersedes]
+    assert len(superseded) == len(set(superseded)), "a receipt is superseded once"
+    assert not set(superseded) & {task.receipt for task in tasks.values()}, "a receipt in force is superseded by none"
 
 
 def _check_sessions(store: Reads, tasks: dict[str, Task]) -> None:

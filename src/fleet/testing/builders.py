@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet.model.receipt import Verdict
+from fleet.model.receipt import Awaits, Verdict
 from fleet.model.session import Defaults, Ending, Slot
 from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import NewTask
@@ -37,9 +37,15 @@ def a_fail(reason: str = "exit code 1", source: Source = Source.TASK) -> Verdict
     return Verdict(result=Result.FAIL, reason=reason, source=source, scorer="exit_code")
 
 
-def a_partial(reason: str = "waits for a verifier") -> Verdict:
-    """A verdict that a verifier has yet to settle."""
-    return Verdict(result=Result.PARTIAL, reason=reason, scorer="manual")
+def a_partial(reason: str = "waits for a verifier", awaits: Awaits | None = None) -> Verdict:
+    """A verdict that a verifier, or a person, has yet to settle."""
+    scorer = awaits.kind if awaits else "manual"
+    return Verdict(result=Result.PARTIAL, reason=reason, scorer=scorer, awaits=awaits, duration_ms=1000)
+
+
+def a_verifier(kind: str = "command", host: str = "local@here", **fields: Any) -> Awaits:
+    """What a result waits for: a session of a verifier, where the files are."""
+    return Awaits(kind=kind, coder="command", host=host, **fields)
 
 
 EXITED = Ending(outcome="ok")

@@ -64,19 +64,24 @@ def test_every_state_can_be_reached(
 
 
 def test_the_named_sets_agree_with_the_tables() -> None:
-    """Ended and open are all there is; a session that is over stays so; an end is left only for the queue."""
+    """Ended and open are all there is; a session that is over stays so; an end is left for the queue,
+    or to be verified again."""
     assert set(TaskState) == ENDED | OPEN
     assert not ENDED & OPEN
     assert IN_PROGRESS <= OPEN
     assert UNMET < ENDED
-    assert all(TASK_MOVES[state] == {TaskState.QUEUED} for state in ENDED)
+    judged = {TaskState.COMPLETED, TaskState.FAILED}
+    assert all(TASK_MOVES[state] - {TaskState.PARTIAL} == {TaskState.QUEUED} for state in ENDED)
+    assert {state for state in ENDED if TaskState.PARTIAL in TASK_MOVES[state]} == judged
     assert {state for state in SessionState if SESSION_MOVES[state]} == LIVE
 
 
 def test_no_end_without_a_session_that_may_have_failed() -> None:
-    """A task that never ran cannot fail or be partial: only what runs or is verified can."""
-    for end in (TaskState.FAILED, TaskState.PARTIAL):
-        assert {state for state in TaskState if end in TASK_MOVES[state]} <= IN_PROGRESS | {TaskState.PARTIAL}
+    """A task that never ran cannot fail or be partial: only what runs or is verified can, or what had a verdict."""
+    ran = IN_PROGRESS | {TaskState.PARTIAL}
+    assert {state for state in TaskState if TaskState.FAILED in TASK_MOVES[state]} <= ran
+    verified = ran | {TaskState.COMPLETED, TaskState.FAILED}
+    assert {state for state in TaskState if TaskState.PARTIAL in TASK_MOVES[state]} <= verified
 
 
 def test_every_result_has_its_state() -> None:
