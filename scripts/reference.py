@@ -29,11 +29,19 @@ from fleet.cli.commands import COMMANDS, GROUPS, Command
 from fleet.config import fields as settings
 from fleet.config.render import literal
 from fleet.config.settings import ALIASES
-from fleet.model import event, spec, states
+from fleet.model import event, scorer, spec, states
 
 DOCS = Path(__file__).parents[1] / "docs"
 COMMON = ("--help", "--json", "--home")  # of every command, so told once
-PLAIN = {str: "text", int: "integer", float: "number", bool: "true or false", bytes: "bytes", object: "any value"}
+PLAIN: dict[Any, str] = {
+    str: "text",
+    int: "integer",
+    float: "number",
+    bool: "true or false",
+    bytes: "bytes",
+    object: "any value",
+    Any: "any value",
+}
 EXIT_CODES = {
     0: "fine",
     1: "something failed; or the thing is not in a state that allows this",
@@ -178,10 +186,17 @@ def settings_page() -> str:
 
 
 def spec_page() -> str:
-    """The fields of a run and its tasks."""
+    """The fields of a run and its tasks, then of the objects within."""
     parts = []
     for kind in (spec.RunSpec, spec.TaskSpec):
         parts += [f"## {kind.__name__}", _doc(kind), _fields(kind)]
+    within = _objects((spec.RunSpec, spec.TaskSpec)) - {spec.TaskSpec}
+    for title, of in (("## Objects", False), ("## Scorers", True)):
+        parts.append(title)
+        for found in sorted(within, key=lambda each: each.__name__):
+            if issubclass(found, scorer.Scorer) is of:
+                tag = found.__struct_config__.tag
+                parts += [f"### {found.__name__}", f"`kind = {tag}`" * bool(tag), _doc(found), _fields(found)]
     return joined(parts)
 
 

@@ -3,6 +3,7 @@
     FleetError
     ├── UsageError              exit 2   wrong words on the command line, or a value that cannot be taken
     │   ├── ConfigError                  fleet.toml cannot be used; carries file, line and the nearest valid key
+    │   ├── SpecError                    a spec cannot be used; carries everything that is wrong with it
     │   ├── CycleError                   tasks would need each other in a circle
     │   └── Ambiguous                    a short id fits more than one thing
     ├── NotFound                exit 4   no such task, run, host, session, file
@@ -32,6 +33,13 @@ that is a receipt.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_SHOWN = 100  # problems of one spec
+
 
 class FleetError(Exception):
     """Something went wrong that a person should read about."""
@@ -54,6 +62,21 @@ class UsageError(FleetError):
 
 class ConfigError(UsageError):
     """The configuration cannot be used."""
+
+
+class SpecError(UsageError):
+    """A spec cannot be used; every problem is told at once, with its path."""
+
+    def __init__(self, source: str, problems: Sequence[str], *, hint: str | None = None) -> None:
+        self.problems = tuple(problems)
+        shown = [*self.problems[:MOST_SHOWN]]
+        if len(self.problems) > MOST_SHOWN:
+            shown.append(f"and {len(self.problems) - MOST_SHOWN} more")
+        if len(shown) == 1:
+            super().__init__(f"{source}: {shown[0]}", hint=hint)
+        else:
+            lines = "".join(f"\n  {text}" for text in shown)
+            super().__init__(f"{source}: {len(self.problems)} problems{lines}", hint=hint)
 
 
 class CycleError(UsageError):

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from fleet.config.home import Home
 from fleet.errors import Conflict, FleetError, UsageError
 from fleet.model.intent import Intent
 from fleet.model.receipt import Verdict
-from fleet.model.spec import RunSpec
+from fleet.model.run import Run
 from fleet.model.states import IN_PROGRESS, OPEN, Result
 from fleet.model.task import BLOCKS, KEPT, Comment, NewTask, Task, TaskEdit
+from fleet.policy.redaction import redacted
 from fleet.store import qafile, taskfile
 from fleet.store.store import Store
+
+if TYPE_CHECKING:
+    from fleet.model.spec import RunSpec
+
+
+class Submitted(msgspec.Struct, frozen=True):
+    """A run that entered the queue, with its tasks in the order of the spec."""
+
+    run: Run
+    tasks: list[Task]
 
 
 class Control:
@@ -48,17 +60,25 @@ class Control:
         if new.coder:
             self._check_coder(new.coder)
         needs = tuple(self._store.find(word).uid for word in new.needs)
-        bound = replace(new, needs=needs, host=new.host or (self._machine if new.cwd else None))
+        bound = replace(redacted(new), needs=needs, host=new.host or (self._machine if new.cwd else None))
         (task,) = self._store.submit([bound], by=self._by).result()
         return self._written(task)
 
-    def submit(self, spec: RunSpec) -> list[Task]:
-        """Put the tasks of a spec in the queue, as one run."""
+    def submit(self, spec: RunSpec, *, max_workers: int | None = None) -> Submitted:
+        """Put the tasks of a spec in the queue, as one run. A task has the labels of its run too."""
+        new = []
         for task in spec.tasks:
-            if task.coder:
-                self._check_coder(task.coder)
-        new = [replace(task.new(), host=self._machine if task.cwd else None) for task in spec.tasks]
-        return [self._written(task) for task in self._store.submit(new, run=spec.new(), by=self._by).result()]
+            asked = task.new()
+            if asked.coder:
+                self._check_coder(asked.coder)
+            labels = {**spec.labels, **asked.labels}
+            new.append(redacted(replace(asked, labels=labels, host=self._machine if asked.cwd else None)))
+        run = redacted(spec.new(max_workers=max_workers))
+        made = self._store.submit(new, run=run, by=self._by).result()
+        for submitted in made:
+            taskfile.write(self._home, submitted)
+        self._after()
+        return Submitted(run=self._store.run(str(made[0].run)), tasks=made)
 
     def edit(self, word: str, change: TaskEdit) -> Task:
         """Change a task's own fields."""

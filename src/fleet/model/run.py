@@ -7,11 +7,21 @@ import msgspec
 from fleet.model.states import RunState
 
 
+class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A named place for tasks of one run."""
+
+    name: str
+    capabilities: tuple[str, ...] = ()
+    max_tasks: int = 1  # at once
+
+
 class NewRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A run as a person asks for it."""
 
     name: str
     labels: dict[str, str] = {}
+    max_workers: int | None = None
+    workers: tuple[Worker, ...] = ()
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -22,6 +32,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_
     labels: dict[str, str] = {}
     state: RunState = RunState.ACTIVE
     tasks: int = 0
+    max_workers: int | None = None  # how many of its tasks may run at once; None: as many as there is room for
+    workers: tuple[Worker, ...] = ()  # who may take its tasks; none: any slot
     created_at: int
     created_by: str
     ended_at: int | None = None

@@ -235,20 +235,18 @@ def _refuse_cycles(new: Sequence[NewTask], own: set[str]) -> None:
     needs = {task.task_id: [n for n in task.needs if n in own] for task in new if task.task_id}
     done: set[str] = set()
     for start, first in needs.items():
-        path: list[str] = [start]
-        stack: list[tuple[str, Iterator[str]]] = [(start, iter(first))] if start not in done else []
-        while stack:
-            node, rest = stack[-1]
-            step = next(rest, None)
+        trail: dict[str, Iterator[str]] = {start: iter(first)} if start not in done else {}
+        while trail:
+            node = next(reversed(trail))
+            step = next(trail[node], None)
             if step is None:
-                stack.pop()
-                path.pop()
+                del trail[node]
                 done.add(node)
-            elif step in path:
+            elif step in trail:
+                path = list(trail)
                 raise CycleError(f"a circle of needs: {' -> '.join([*path[path.index(step) :], step])}")
             elif step not in done:
-                stack.append((step, iter(needs[step])))
-                path.append(step)
+                trail[step] = iter(needs[step])
 
 
 def _refuse_new_need(tx: Tx, task: Task, target: Task) -> None:
@@ -289,7 +287,16 @@ def _checked_link(tx: Tx, asked: Link, states: dict[str, TaskState]) -> Link:
 
 def _create_run(tx: Tx, new: NewRun, tasks: int, by: str) -> Run:
     run_id = _mint(tx, "runs", "id", slug(new.name))
-    made = Run(id=run_id, name=new.name, labels=new.labels, tasks=tasks, created_at=tx.now, created_by=by)
+    made = Run(
+        id=run_id,
+        name=new.name,
+        labels=new.labels,
+        tasks=tasks,
+        max_workers=new.max_workers,
+        workers=new.workers,
+        created_at=tx.now,
+        created_by=by,
+    )
     seq = ledger.begin(tx, ev.RunCreated(subject=run_subject(run_id), at=tx.now, by=by, run=made))
     tx.run(
         "INSERT INTO runs (id, seq, state, doc) VALUES (?, ?, ?, ?)", run_id, seq, made.state.value, rows.encode(made)

@@ -11,10 +11,13 @@ from fleet.model.fold import fold_session, fold_task, receipt_of
 from fleet.model.ids import run_subject
 from fleet.model.receipt import Receipt, Verdict
 from fleet.model.session import Session
-from fleet.model.states import ENDED, IN_PROGRESS, UNMET, Result, RunState, TaskState, move_run
+from fleet.model.states import ENDED, IN_PROGRESS, OPEN, UNMET, Result, RunState, TaskState, move_run
 from fleet.model.task import Task
 from fleet.store import ledger, rows
 from fleet.store.engine import Tx
+
+# Named one by one: the index then leads to them, however many tasks of the run have ended.
+_OPEN_SHELVES = ", ".join(f"'{shelf}'" for shelf in sorted([rows.READY, *OPEN]))
 
 
 def apply(tx: Tx, before: Task, *events: ev.Event, session: Session | None = None) -> Task:
@@ -134,8 +137,7 @@ def _hopeless_need(tx: Tx, task: Task) -> bool:
 def _settle_run(tx: Tx, run_id: str, by: str) -> None:
     """A run ends with its last task, and goes on when one of them is restarted."""
     run = rows.run(tx, run_id)
-    ended = ", ".join(f"'{state.value}'" for state in sorted(ENDED))
-    still_open = tx.rows(f"SELECT 1 FROM tasks WHERE run = ? AND shelf NOT IN ({ended}) LIMIT 1", run_id)
+    still_open = tx.rows(f"SELECT 1 FROM tasks WHERE run = ? AND shelf IN ({_OPEN_SHELVES}) LIMIT 1", run_id)
     subject = run_subject(run_id)
     if not still_open and run.state is RunState.ACTIVE:
         uids = [row[0] for row in tx.rows("SELECT uid FROM tasks WHERE run = ? ORDER BY seq", run_id)]

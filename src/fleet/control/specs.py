@@ -1,0 +1,94 @@
+"""Read a spec: the file, the shape, the rules, the paths, the coders. Everything that is wrong is told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from fleet.config.fields import KeyPath
+from fleet.config.problems import Problem
+from fleet.config.specs.document import read
+from fleet.config.specs.draft import Draft, draft
+from fleet.config.specs.paths import path_problems, placed
+from fleet.errors import SpecError
+from fleet.model.permission import Permission
+from fleet.model.spec import RunSpec, TaskSpec
+from fleet.policy import spec_rules
+from fleet.policy.redaction import redact, redacted
+
+HINT = "`fleet config schema run` prints what a spec may say"
+
+
+class Coders(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be known of coders: who works where nobody is named, who is there, what each makes of tools."""
+
+    default: str
+    check: Callable[[str], str]
+    permissions: Callable[[str, TaskSpec], Sequence[Permission]]
+
+
+class ReadSpec(msgspec.Struct, frozen=True):
+    """A spec that can be run, its directories made absolute; and what a person should be warned of."""
+
+    spec: RunSpec
+    warnings: list[str]
+
+
+def read_spec(word: str, *, base: str, coders: Coders) -> ReadSpec:
+    """The spec in a file. Raises SpecError with every problem that it has."""
+    document = read(word)
+    found = draft(document.value)
+    problems = [*found.problems, *_problems(found, base, coders)]
+    if problems:
+        raise SpecError(document.source, [_line(problem) for problem in sorted(problems, key=_place)], hint=HINT)
+    assert found.run is not None
+    tasks = tuple(replace(task, cwd=placed(task, base)) for _, task in found.tasks)
+    name = found.run.name or _printable(document.stem)
+    return ReadSpec(replace(found.run, name=name, tasks=tasks), _warnings(found.tasks))
+
+
+def _problems(found: Draft, base: str, coders: Coders) -> list[Problem]:
+    problems: list[Problem] = []
+    if found.run is not None:
+        problems += spec_rules.run_problems(found.run)
+        problems += spec_rules.not_available(found.run, found.tasks)
+    problems += spec_rules.task_problems(found.tasks, found.ids, found.run)
+    for path, task in found.tasks:
+        problems += path_problems(task, path, base)
+    problems += spec_rules.coder_problems(
+        found.tasks, default=coders.default, check=coders.check, permissions=coders.permissions
+    )
+    return problems
+
+
+def _place(problem: Problem) -> tuple[tuple[int, int | str], ...]:
+    """The order of the file, as far as paths tell it."""
+    return tuple((0, part) if isinstance(part, int) else (1, part) for part in problem.path)
+
+
+def _line(problem: Problem) -> str:
+    key, text = redact(problem.key), redact(problem.text)
+    return f"{key}: {text}" if key else text
+
+
+def _printable(stem: str) -> str:
+    """A file's name, as the name of a run."""
+    words = "".join(char if char.isprintable() else " " for char in stem)
+    return " ".join(words.split())[:256] or "run"
+
+
+def _warnings(tasks: Sequence[tuple[KeyPath, TaskSpec]]) -> list[str]:
+    """Secrets that were pasted into a spec: they are not kept, so whoever needs them will not find them."""
+    warned: list[str] = []
+    for path, task in tasks:
+        places: list[str] = []
+        redacted(task, places.append)
+        prefix = Problem(path, "").key
+        warned += [
+            f"{prefix}.{place}".lstrip(".") + ": looks like a secret; it is not kept and the agent will not see it."
+            " Put it in a variable that [coders.NAME] secrets names"
+            for place in places
+        ]
+    return warned

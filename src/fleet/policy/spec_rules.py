@@ -1,0 +1,185 @@
+"""What is wrong with a spec beyond the shape of its fields: ids, needs, clashes, and what is not available yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from fleet.config.fields import KeyPath
+from fleet.config.problems import Problem
+from fleet.config.specs.paths import scorers
+from fleet.errors import UsageError
+from fleet.model import scorer as sc
+from fleet.model.permission import Hold, Permission
+from fleet.model.spec import RunSpec, TaskSpec
+from fleet.model.task import check_title
+from fleet.model.worker_spec import SshHost
+from fleet.policy.redaction import is_secret_name
+
+Placed = tuple[KeyPath, TaskSpec]
+LONGEST_CIRCLE = 12  # names of it that are shown
+
+
+def run_problems(run: RunSpec) -> Iterator[Problem]:
+    """What is wrong with a run, its tasks left out."""
+    yield from _line(("name",), run.name)
+    seen: dict[str, int] = {}
+    for place, worker in enumerate(run.workers):
+        first = seen.setdefault(worker.id, place)
+        if first != place:
+            yield Problem(("workers", place, "id"), f"`{worker.id}` is also the id of workers[{first}]")
+    if run.alerts is not None:
+        for place, route in enumerate(run.alerts.routes):
+            if route.adapter not in run.alerts.adapters:
+                yield Problem(("alerts", "routes", place, "adapter"), f"no adapter is named `{route.adapter}`")
+
+
+def not_available(run: RunSpec, tasks: Sequence[Placed]) -> Iterator[Problem]:
+    """What a spec may say and this version cannot do yet. Whoever builds it takes its line away."""
+    for place, worker in enumerate(run.workers):
+        if isinstance(worker.host, SshHost):
+            yield Problem(("workers", place, "host"), "ssh workers are not available yet; only `local` ones are")
+    if run.alerts is not None and run.alerts.enabled:
+        yield Problem(("alerts", "enabled"), "alerts are not available yet; leave them disabled")
+    for path, task in tasks:
+        if task.isolation == "worktree":
+            yield Problem((*path, "isolation"), "`worktree` is not available yet; only `none` is")
+        for name in ("setup", "copy_files"):
+            if getattr(task, name):
+                yield Problem((*path, name), "belongs to isolation in a worktree, which is not available yet")
+
+
+def task_problems(tasks: Sequence[Placed], ids: Sequence[str], run: RunSpec | None) -> Iterator[Problem]:
+    """What is wrong with each task, and with all of them together."""
+    known = frozenset(ids)
+    seen: dict[str, KeyPath] = {}
+    for path, task in tasks:
+        first = seen.setdefault(task.id, path)
+        if first != path:
+            yield Problem((*path, "id"), f"`{task.id}` is also the id of {Problem(first, '').key}")
+        yield from _alone(path, task)
+        yield from _needs(path, task, known)
+        if run is not None and run.workers:
+            yield from _capabilities(path, task, run)
+    yield from _circles(tasks)
+
+
+def _alone(path: KeyPath, task: TaskSpec) -> Iterator[Problem]:
+    yield from _line((*path, "name"), task.name)
+    told = (task.name or "", task.description, task.objective, task.instructions)
+    if not task.command and not any(text.strip() for text in told):
+        yield Problem((*path, "instructions"), "nothing says what is to be done; give instructions or a command")
+    if task.command and task.coder not in (None, "command"):
+        yield Problem((*path, "command"), f"coder `{task.coder}` is given too; a task has one of them")
+    for place, tag in enumerate(task.tags):
+        if tag in task.tags[:place]:
+            yield Problem((*path, "tags", place), f"`{tag}` is given twice")
+    for place, name in enumerate(task.workspace.environment.allowlist):
+        if is_secret_name(name):
+            yield Problem(
+                (*path, "workspace", "environment", "allowlist", place),
+                f"{name} looks like a secret; name it in [coders.NAME] secrets of fleet.toml",
+            )
+    if task.scorer is not None:
+        for scorer, where in scorers(task.scorer, (*path, "scorer")):
+            yield from _scorer(where, scorer)
+
+
+def _line(path: KeyPath, text: str | None) -> Iterator[Problem]:
+    try:
+        if text is not None:
+            check_title(text)
+    except UsageError:
+        yield Problem(path, "expected one printable line that is not empty")
+
+
+def _scorer(path: KeyPath, scorer: sc.AnyScorer) -> Iterator[Problem]:
+    if not isinstance(scorer, sc.RegexMatch):
+        return
+    if (scorer.path is None) == (scorer.source is None):
+        yield Problem(path, "expected one of path and source: where to search")
+    try:
+        re.compile(scorer.pattern)
+    except (re.error, OverflowError, RecursionError) as exc:
+        yield Problem((*path, "pattern"), f"is no regular expression: {exc}")
+
+
+def _needs(path: KeyPath, task: TaskSpec, known: Collection[str]) -> Iterator[Problem]:
+    for place, need in enumerate(task.needs):
+        if need == task.id:
+            yield Problem((*path, "needs", place), f"`{need}` cannot need itself")
+        elif need not in known:
+            yield Problem((*path, "needs", place), f"no task has the id `{need}`{_near(need, known)}")
+
+
+def _near(word: str, known: Collection[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, sorted(known)[:2000], n=1)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def _capabilities(path: KeyPath, task: TaskSpec, run: RunSpec) -> Iterator[Problem]:
+    wanted = set(task.worker.capabilities)
+    if not any(wanted.issubset(worker.capabilities) for worker in run.workers):
+        offered = sorted({name for worker in run.workers for name in worker.capabilities})
+        yield Problem(
+            (*path, "worker", "capabilities"),
+            f"no worker has all of {', '.join(sorted(wanted))}; the workers have {', '.join(offered) or 'none'}",
+        )
+
+
+def _circles(tasks: Sequence[Placed]) -> Iterator[Problem]:
+    """One problem for each circle of needs, at the task where it was entered."""
+    needs = {task.id: [need for need in task.needs if need != task.id] for _, task in tasks}
+    places = {task.id: path for path, task in tasks}
+    done: set[str] = set()
+    for start, first in needs.items():
+        trail: dict[str, Iterator[str]] = {start: iter(first)} if start not in done else {}
+        while trail:
+            node = next(reversed(trail))
+            step = next(trail[node], None)
+            if step is None:
+                del trail[node]
+                done.add(node)
+            elif step in trail:
+                names = list(trail)
+                circle = [*names[names.index(step) :], step]
+                shown = circle if len(circle) <= LONGEST_CIRCLE else [*circle[:LONGEST_CIRCLE], "...", step]
+                yield Problem((*places[node], "needs"), f"a circle of needs: {' -> '.join(shown)}")
+            elif step in needs and step not in done:
+                trail[step] = iter(needs[step])
+
+
+def coder_problems(
+    tasks: Sequence[Placed],
+    *,
+    default: str,
+    check: Callable[[str], str],
+    permissions: Callable[[str, TaskSpec], Sequence[Permission]],
+) -> Iterator[Problem]:
+    """Coders that are not there, and tools for coders that cannot keep to them. `check` raises UsageError."""
+    said: dict[str, str] = {}
+
+    def wrong(name: str) -> str:
+        if name not in said:
+            said[name] = ""
+            try:
+                check(name)
+            except UsageError as exc:
+                said[name] = f"{exc}; {exc.hint}" if exc.hint else str(exc)
+        return said[name]
+
+    for path, task in tasks:
+        if task.coder and wrong(task.coder):
+            yield Problem((*path, "coder"), wrong(task.coder))
+            continue
+        if task.scorer is not None:
+            for scorer, place in scorers(task.scorer, (*path, "scorer")):
+                if isinstance(scorer, sc.VerifierPrompt) and scorer.coder and wrong(scorer.coder):
+                    yield Problem((*place, "coder"), wrong(scorer.coder))
+        coder = task.coder or ("command" if task.command else default)
+        if (task.worker.tools or task.worker.tool_profile) and not wrong(coder):
+            for each in permissions(coder, task):
+                if each.hold is Hold.REFUSED:
+                    yield Problem((*path, "worker", each.field), f"coder `{coder}` refuses it: {each.why}")
