@@ -8,6 +8,7 @@ from fleet import coders
 from fleet.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from importlib.metadata import EntryPoint
 
 FAMILIES = ("coders", "hosts", "scorers", "channels", "sources")
@@ -63,13 +64,13 @@ def _registered(family: str, name: str) -> EntryPoint:
     return next(iter(found))
 
 
-def check_coder(name: str) -> str:
-    """A coder's name, if it is registered. Built-in names cost no search."""
-    if name in coders.BUILT_IN or name in names("coders"):
+def check_coder(name: str, own: Collection[str] = ()) -> str:
+    """A coder's name, if it is registered or among `own`, those of the settings. Built-in names cost no search."""
+    if name in coders.BUILT_IN or name in own or name in names("coders"):
         return name
     from difflib import get_close_matches
 
-    known = names("coders")
+    known = sorted({*names("coders"), *own})
     near = get_close_matches(name, known, n=1)
     raise UsageError(
         f"unknown coder `{name}`",

@@ -108,7 +108,7 @@ def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Co
         home,
         by=by or whoami(),
         machine=local_host(),
-        check_coder=lambda name: name if name in settings.coders else check_coder(name),
+        check_coder=lambda name: check_coder(name, settings.own_coders),
         after=mirroring(home, settings, store),
     )
 

@@ -270,6 +270,11 @@ def test_show_tags_what_is_inherited(cli: Cli) -> None:
     shown = cli.ok("show", cli.add("other coder", "--coder", "codex")).lines
     assert "coder:      codex" in shown
     assert "model:      the coder's own (default)" in shown
+    for coder, model in (("command", "-"), ("scripted", "-"), ("codex", "the coder's own (default)")):
+        cli.ok("config", "set", f"coder={coder}")
+        uid = cli.add("inherits")
+        assert f"model:      {model}" in cli.ok("show", uid).lines
+        assert cli.json("show", uid)["data"][0]["fleet"]["model"] is None
     cli.ok("config", "set", "coder=agy", "model=large")
     shown = cli.ok("show", cli.add("after")).lines
     assert "coder:      agy (default)" in shown
@@ -385,6 +390,18 @@ def test_tasks_by_state(cli: Cli) -> None:
         assert "hint: states: queued, running, verifying, completed" in done.err
 
 
+def test_a_description_may_begin_with_an_at(cli: Cli) -> None:
+    """@@ begins a text, which is kept as it stands; @ alone names a file, and stdin takes anything."""
+    script = '@@scripted [{"say": "hello"}]'
+    assert cli.json("add", "a", "-d", script)["description"] == script
+    assert cli.json("add", "b", "-d", "-", input=b"@ana knows")["description"] == "@ana knows"
+    done = cli.run("add", "c", "-d", "@ana knows")
+    assert (done.code, done.err.splitlines()[1]) == (
+        2,
+        "hint: @ reads a file; a text that begins with @ can be piped: -",
+    )
+
+
 # stop
 
 
@@ -401,7 +418,7 @@ def test_stop_cancels_and_skips_what_needs_it(cli: Cli) -> None:
     assert states[other] == ("queued", "")
     assert f"receipt:    {one}.r1" in cli.ok("show", one).lines
     again = cli.run("stop", one)
-    assert (again.code, again.err) == (1, f"error: task {one} has ended already\n")
+    assert (again.code, again.err) == (1, f"error: task {one} has ended already: it is cancelled\n")
 
 
 def test_stop_all(cli: Cli) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from fleet.config.settings import Settings
 from fleet.model import event as ev
 from fleet.model.states import Result, SessionState, Source, TaskState
 from fleet.model.task import NewTask
+from fleet.projections.queue import detail
 from tests.support.inhouse import InHouse
 from tests.support.session_host import until
 
@@ -140,6 +142,23 @@ def test_a_question_waits_for_its_answer(inside: InHouse, ask: str, kind: str) -
     assert (inside.task(uid).state, inside.task(uid).charged) == (TaskState.COMPLETED, 0)
     assert asked.read_text().startswith("## Q: Which colour?\n\n## A: ")
     assert asked.read_text().endswith("blue\n")
+
+
+def test_a_pass_that_nothing_checked_is_shown_as_unverified(inside: InHouse) -> None:
+    """Its coder's word is all there is; what a person closes is checked by them; what failed is neither."""
+    said, failed, closed = (
+        inside.add({"say": "done"}),
+        inside.add(command="exit 3"),
+        inside.add({"say": "x"}, priority=4),
+    )
+    with inside.control() as control:
+        control.close_task(closed, "I looked")
+    inside.drain(max_attempts=1)
+    found = {
+        uid: detail(inside.store, Settings(), inside.task(uid), now=0, edited={}).verified
+        for uid in (said, failed, closed)
+    }
+    assert found == {said: False, failed: None, closed: True}
 
 
 def test_an_agent_remarks_and_looks(inside: InHouse) -> None:

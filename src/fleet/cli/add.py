@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from fleet.cli.context import Context
 
 MOST_BYTES = 10 << 20
+TEXT_WAYS = "@FILE reads a file, - stdin; what begins with @@ is text as it stands"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet add`."""
     parser.add_argument("title", metavar="TITLE", help="one line that says what is to be done")
-    parser.add_argument(
-        "-d", "--description", metavar="TEXT", default="", help="the details; @FILE reads a file, - stdin"
-    )
+    parser.add_argument("-d", "--description", metavar="TEXT", default="", help=f"the details; {TEXT_WAYS}")
     parser.add_argument("--coder", metavar="C", help="who does it (else supervisor.coder of fleet.toml)")
     parser.add_argument("--model", metavar="M", help="with which model (else the coder's configured or own default)")
     parser.add_argument("--priority", metavar="0-4", type=int, default=2, help="0 is the most urgent; 2 if not given")
@@ -75,8 +74,8 @@ def created(uid: str, title: str, **parts: str | None) -> str:
 
 
 def read_text(word: str) -> str:
-    """Text as given, from @FILE, or from stdin for `-`."""
-    if word != "-" and not word.startswith("@"):
+    """Text as given, from @FILE, or from stdin for `-`. A file whose name begins with @ is @./@NAME."""
+    if word != "-" and (not word.startswith("@") or word.startswith("@@")):
         return word
     name = "stdin" if word == "-" else os.path.expanduser(word[1:])
     if word == "-" and sys.stdin is None:
@@ -88,7 +87,10 @@ def read_text(word: str) -> str:
             raise UsageError(f"{name} has more than {MOST_BYTES >> 20} MiB")
         return data.decode("utf-8").removeprefix("\ufeff")
     except OSError as exc:
-        raise UsageError(f"{name} cannot be read: {exc.strerror}") from exc
+        raise UsageError(
+            f"{name} cannot be read: {exc.strerror}",
+            hint="" if word == "-" else "@ reads a file; a text that begins with @ can be piped: -",
+        ) from exc
     except UnicodeDecodeError as exc:
         raise UsageError(f"{name} is not text: {exc.reason} at byte {exc.start}") from exc
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet answer`."""
     parser.add_argument("id", metavar="ID", help="a task")
-    parser.add_argument("text", metavar="TEXT", help="the answer; @FILE reads a file, - stdin")
+    from fleet.cli.add import TEXT_WAYS
+
+    parser.add_argument("text", metavar="TEXT", help=f"the answer; {TEXT_WAYS}")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -96,7 +96,9 @@ def tasks(args: argparse.Namespace, context: Context) -> int:
     found = []
     for row in _rows(_bd(context), "list", *words, "--limit", str(args.limit)):
         beside = _beside(context, row["id"])
-        will = effective(beside.coder, beside.model, default_coder=defaults.coder, default_model=defaults.model)
+        will = effective(
+            beside.coder, beside.model, default_coder=defaults.coder, default_model=defaults.inherited_model
+        )
         state = next((ours for ours, theirs in STATUSES.items() if theirs == row["status"]), "blocked")
         line = TaskLine(
             id=row["id"],
@@ -176,7 +178,7 @@ def _lines(row: dict[str, Any], context: Context) -> list[str]:
     from fleet.model.task import effective
 
     beside, defaults = _beside(context, row["id"]), context.settings.supervisor
-    will = effective(beside.coder, beside.model, default_coder=defaults.coder, default_model=defaults.model)
+    will = effective(beside.coder, beside.model, default_coder=defaults.coder, default_model=defaults.inherited_model)
     pairs = [
         ("id", row["id"]),
         ("title", row["title"]),

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.coder:
         from fleet.plugins import check_coder
 
-        check_coder(args.coder)
+        check_coder(args.coder, context.settings.own_coders)
     return _detach(args, context) if args.detach else _supervise(args, context)
 
 

@@ -68,7 +68,7 @@ def _lines(task: TaskDetail) -> list[str]:
         ("", f'answer with: fleet answer {task.id} "..."' if task.question_kind == "question" else ""),
         ("cwd", task.cwd or "-"),
         ("coder", inherited(task.coder, task.coder_inherited) + _edit(task, "coder")),
-        ("model", inherited(task.model or "the coder's own", task.model_inherited) + _edit(task, "model")),
+        ("model", _model(task) + _edit(task, "model")),
         ("priority", f"{task.priority}"),
         ("needs", needs),
         ("needed by", ", ".join(task.needed_by)),
@@ -76,7 +76,10 @@ def _lines(task: TaskDetail) -> list[str]:
         ("run", task.run or ""),
         ("not before", when(task.not_before) if task.not_before else ""),
         ("attempts", str(task.attempts) if task.attempts else ""),
-        ("receipt", task.receipt or ""),
+        (
+            "receipt",
+            (task.receipt or "") + ("" if task.verified is not False else "  (unverified: nothing checked it)"),
+        ),
         ("created", f"{when(task.created_at)} by {task.created_by} ({ago(task.created_at)})"),
     ]
     lines = [f"{name + ':' if name else '':<11} {value}" for name, value in rows if value]
@@ -87,6 +90,14 @@ def _lines(task: TaskDetail) -> list[str]:
     if task.description:
         lines += ["", task.description.rstrip()]
     return lines
+
+
+def _model(task: TaskDetail) -> str:
+    from fleet.config.settings import MODELLESS
+
+    if task.model is None and task.coder in MODELLESS:
+        return "-"
+    return inherited(task.model or "the coder's own", task.model_inherited)
 
 
 def _why(task: TaskDetail) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -51,9 +51,11 @@ class Draft:
         places = list(self._places(field))
         if not places:
             self.text = put(self.text, field.path, value)
-            section = self.table.setdefault(field.section, {})
-            if isinstance(section, dict):  # else the check will tell
-                section[field.name] = value
+            holder = self.table.setdefault(field.section, {})
+            if field.entry and isinstance(holder, dict):
+                holder = holder.setdefault(field.entry, {})
+            if isinstance(holder, dict):  # else the check will tell
+                holder[field.name] = value
         for holder, name in places:
             self.text = put(self.text, (name,) if holder is self.table else field.path, value)
             holder[name] = value
@@ -71,9 +73,11 @@ class Draft:
     def _places(self, field: Field) -> Iterable[tuple[dict[str, Any], str]]:
         if field.section == "supervisor" and field.name in ALIASES and field.name in self.table:
             yield self.table, field.name
-        section = self.table.get(field.section)
-        if isinstance(section, dict) and field.name in section:
-            yield section, field.name
+        holder = self.table.get(field.section)
+        if field.entry and isinstance(holder, dict):
+            holder = holder.get(field.entry)
+        if isinstance(holder, dict) and field.name in holder:
+            yield holder, field.name
 
 
 def open_draft(home: Home) -> Draft:
@@ -125,7 +129,7 @@ def set_value(home: Home, assignment: str, known_coders: Collection[str] | None 
 
 def set_values(home: Home, assignments: Sequence[str], known_coders: Collection[str] | None = None) -> list[Change]:
     """Set each `key=value`, or none of them. Raises UsageError before anything is written."""
-    wanted = [_wanted(assignment, known_coders) for assignment in assignments]
+    wanted = [_wanted(assignment) for assignment in assignments]
     require(home)
     with locked(lock_path(home)):
         draft = open_draft(home)
@@ -133,8 +137,20 @@ def set_values(home: Home, assignments: Sequence[str], known_coders: Collection[
         for field, value in wanted:
             changes.append(Change(field.key, _shown(field, draft.value(field)), value))
             draft.set(field, value)
-        save(home, draft)
+        check(home, draft)
+        if known_coders is not None:
+            _check_coder(home, draft, wanted, known_coders)
+        write_atomic(home.toml, draft.text.encode())
     return changes
+
+
+def _check_coder(home: Home, draft: Draft, wanted: Iterable[tuple[Field, Any]], registered: Collection[str]) -> None:
+    """Refuse a coder that is neither registered nor made by the file, as it will be."""
+    own = parse(draft.text, home.toml).own_coders
+    for field, value in wanted:
+        if field.key == "supervisor.coder" and value not in (*registered, *own):
+            known = ", ".join(sorted({*registered, *own}))
+            raise UsageError(f'{field.key}: there is no coder "{value}"', hint=f"there are: {known}")
 
 
 def lock_path(home: Home) -> Path:
@@ -147,14 +163,12 @@ def key_of(assignment: str) -> str:
     return _field(_split(assignment)[0]).key
 
 
-def _wanted(assignment: str, known_coders: Collection[str] | None) -> tuple[Field, Any]:
+def _wanted(assignment: str) -> tuple[Field, Any]:
     key, text = _split(assignment)
     field = _field(key)
     value = typed(text, field)
     for problem in problems({field.name: value}, _alone(field)):
         raise UsageError(f"{field.key}: {problem.text}")
-    if field.key == "supervisor.coder" and known_coders and value not in known_coders:
-        raise UsageError(f'{field.key}: there is no coder "{value}"', hint=f"there are: {', '.join(known_coders)}")
     return field, value
 
 
@@ -174,6 +188,10 @@ def _field(key: str) -> Field:
     if field:
         return field
     for section in sections():
+        if section.named and key.split(".", 1)[0] == section.name:
+            entry = key.split(".")[1] if "." in key else "NAME"
+            valid = [f"{section.name}.{entry}.{field.name}" for field in section.fields]
+            raise UsageError(f"{key}: {unknown(key, valid)}")
         if section.many and key.split(".", 1)[0] == section.name:
             raise UsageError(f"{section.name} is a list of tables and cannot be set here", hint="edit fleet.toml")
     raise UsageError(f"{key}: {unknown(key, (each.key for each in fields()), elsewhere=True)}")
@@ -203,8 +221,9 @@ def _loads(text: str) -> dict[str, Any] | None:
 
 
 def _alone(field: Field) -> Any:
-    """The section of a setting, for checking this one alone."""
-    return next(info.type for info in msgspec.structs.fields(Settings) if info.name == field.section)
+    """The table of a setting, for checking this one alone."""
+    kind = next(info.type for info in msgspec.structs.fields(Settings) if info.name == field.section)
+    return get_args(kind)[1] if field.entry else kind
 
 
 def _shown(field: Field, value: Any) -> Any:

@@ -22,16 +22,17 @@ class Field(NamedTuple):
     type: Any
     default: Any  # msgspec.NODEFAULT where it must be given
     description: str
+    entry: str = ""  # which of the tables of its section, where each has a name of its own
 
     @property
     def key(self) -> str:
         """Its dotted name."""
-        return f"{self.section}.{self.name}"
+        return ".".join(str(part) for part in self.path)
 
     @property
     def path(self) -> KeyPath:
         """Where it stands in fleet.toml."""
-        return (self.section, self.name)
+        return (self.section, self.entry, self.name) if self.entry else (self.section, self.name)
 
 
 class SectionInfo(NamedTuple):
@@ -58,7 +59,15 @@ def fields() -> Iterator[Field]:
 def find(key: str) -> Field | None:
     """The setting of a dotted name, or of a name that is accepted without its section."""
     wanted = f"supervisor.{key}" if key in ALIASES else key
-    return next((field for field in fields() if field.key == wanted), None)
+    return next((field for field in fields() if field.key == wanted), None) or _of_entry(key)
+
+
+def _of_entry(key: str) -> Field | None:
+    """`coders.acme.program`: a setting of a table that has a name of its own."""
+    name, _, rest = key.partition(".")
+    entry, _, last = rest.rpartition(".")
+    found = (field for section in sections() if section.named and section.name == name for field in section.fields)
+    return next((field._replace(entry=entry) for field in found if field.name == last and entry), None)
 
 
 def bare(kind: Any) -> Any:

@@ -20,6 +20,10 @@ A_VARIABLE = {"refusal": "give the NAME of an environment variable, not the valu
 
 ALIASES = ("max_concurrent", "coder", "model", "context_pressure_threshold_pct")  # also taken without [supervisor]
 
+DEFAULT_MODEL = "sonnet"
+OTHER_VENDORS = ("agy", "codex", "gemini", "opencode")
+MODELLESS = ("command", "scripted")
+
 
 class ClashError(ValueError):
     """Fields that are right each by itself and wrong together; `path` leads to the one to change."""
@@ -52,7 +56,7 @@ class Supervisor(Section, frozen=True, kw_only=True):
             description="The model of a task that names none; each coder reads it in its own way.",
             extra={"expected": "the name of a model"},
         ),
-    ] = "sonnet"
+    ] = DEFAULT_MODEL
     context_pressure_threshold_pct: Annotated[
         int,
         Meta(ge=1, le=100, description="End a session when its prompt fills this share of the context, in per cent."),
@@ -75,6 +79,15 @@ class Supervisor(Section, frozen=True, kw_only=True):
     grace_seconds: Annotated[
         int, Meta(ge=0, le=600, description="How long an agent has between one signal to end and the next.")
     ] = 5
+
+    @property
+    def inherited_model(self) -> str:
+        """The model of a task that names none, when it gets the configured coder; empty: that coder's own default.
+
+        A command has no model. And a model that nobody configured is one of claude's: no other vendor knows it.
+        """
+        foreign = self.model == DEFAULT_MODEL and self.coder in OTHER_VENDORS
+        return "" if foreign or self.coder in MODELLESS else self.model
 
 
 class Queue(Section, frozen=True, kw_only=True):
@@ -216,6 +229,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     alerts: Alerts = Alerts()
     hosts: tuple[Host, ...] = ()
     coders: dict[str, Coder] = {}
+
+    @property
+    def own_coders(self) -> tuple[str, ...]:
+        """The coders that the file itself makes."""
+        return tuple(name for name, coder in self.coders.items() if coder.argv or coder.python)
 
     def __post_init__(self) -> None:
         seen: dict[str, int] = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 from fleet.config.fields import KeyPath
 from fleet.config.layout import Layout, Table
+from fleet.config.render import key as as_key
 from fleet.config.render import literal
 
 
@@ -27,7 +28,7 @@ def put(text: str, path: KeyPath, value: Any) -> str:
     if inline and text[inline.start] == "{":
         return _into_braces(text, inline.end - 1, f"{key} = {literal(value)}")
     dotted = [each.end for name, each in layout.values.items() if name[: len(section)] == section]
-    name = ".".join(str(part) for part in section)
+    name = ".".join(as_key(str(part)) for part in section)
     if dotted:
         return _insert(text, _line_end(text, max(dotted)), f"{name}.{key} = {literal(value)}")
     return append(text, f"[{name}]\n{key} = {literal(value)}\n")

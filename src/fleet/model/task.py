@@ -155,7 +155,7 @@ def effective(coder: str | None, model: str | None, *, default_coder: str, defau
     """The task's own choice, else the configured one; a configured model belongs to the configured coder only."""
     chosen = coder or default_coder
     inherited_model = default_model if chosen == default_coder else None
-    return Effective(chosen, model or inherited_model, coder is None, model is None)
+    return Effective(chosen, model or inherited_model or None, coder is None, model is None)
 
 
 def check_new(new: NewTask) -> NewTask:

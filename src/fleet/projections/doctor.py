@@ -169,7 +169,7 @@ def _store(
             checks += _supervisor(reads, supervisor, total)
             given = settings.supervisor
             for task in reads.tasks(OPEN, limit=LOOKED_AT):
-                chosen = effective(task.coder, None, default_coder=given.coder, default_model=given.model)
+                chosen = effective(task.coder, None, default_coder=given.coder, default_model="")
                 wanted[chosen.coder] = wanted.get(chosen.coder, 0) + 1
             return checks
     except FleetError as exc:

@@ -7,7 +7,7 @@ import msgspec
 from fleet.config.settings import Settings
 from fleet.errors import FleetError
 from fleet.model.session import Progress, Session
-from fleet.model.states import IN_PROGRESS, TaskState
+from fleet.model.states import IN_PROGRESS, Result, TaskState
 from fleet.model.task import KEPT, Task, effective
 from fleet.store.reads import Reads
 
@@ -67,6 +67,7 @@ class TaskDetail(TaskLine, frozen=True, kw_only=True):
     question: str | None
     question_kind: str | None
     receipt: str | None
+    verified: bool | None  # whether something checked the pass; None: it has not passed
     edited: dict[str, str | None]  # changed by hand in task.json; taken at the next claim
     edited_error: str | None
 
@@ -121,9 +122,17 @@ def detail(
         question=task.block.text if task.block else None,
         question_kind=task.block.kind if task.block else None,
         receipt=task.receipt,
+        verified=_verified(reads, task),
         edited={} if isinstance(edited, FleetError) else edited,
         edited_error=str(edited) if isinstance(edited, FleetError) else None,
     )
+
+
+def _verified(reads: Reads, task: Task) -> bool | None:
+    """Whether a scorer or a person checked the pass of a task, or its coder's word alone stands for it."""
+    if task.result is not Result.PASS:
+        return None
+    return any(found.id == task.receipt and found.scorer for found in reads.receipts(task=task.uid))
 
 
 def questions(reads: Reads) -> list[Question]:
@@ -148,7 +157,7 @@ def question_of(task: Task) -> Question | None:
 
 def _line(reads: Reads, settings: Settings, task: Task, now: int) -> dict[str, object]:
     supervisor = settings.supervisor
-    chosen = effective(task.coder, task.model, default_coder=supervisor.coder, default_model=supervisor.model)
+    chosen = effective(task.coder, task.model, default_coder=supervisor.coder, default_model=supervisor.inherited_model)
     fields: dict[str, object] = {
         "id": task.uid,
         "title": task.title,

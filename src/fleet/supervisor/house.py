@@ -71,7 +71,7 @@ class House:
         """What a task inherits: what this supervisor was told, else the settings."""
         configured = self.settings.supervisor
         coder = self._coder or configured.coder
-        model = self._model or (configured.model if coder == configured.coder else "")
+        model = self._model or (configured.inherited_model if coder == configured.coder else "")
         return Defaults(coder=coder, model=model)
 
     def coder(self, name: str) -> Coder:

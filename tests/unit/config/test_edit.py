@@ -190,6 +190,55 @@ def test_all_or_nothing(home: Home) -> None:
     ]
 
 
+ACME = 'coders.acme.argv=["acme", "{prompt}"]'
+
+
+def test_a_coder_has_settings_of_its_own(home: Home) -> None:
+    """By its name, typed and checked; comments stay, a new table is the last of the file, an old one is added to."""
+    home.toml.write_text('# mine\n[coders.claude]\nprogram = "/opt/claude"  # pinned\n')
+    changes = set_values(home, ['coders.claude.secrets=["A_KEY"]', ACME, "coders.acme.context_limit=5"])
+    assert changes[0] == Change("coders.claude.secrets", (), ["A_KEY"])
+    set_value(home, "coders.claude.program=/usr/bin/claude")
+    assert home.toml.read_text() == (
+        '# mine\n[coders.claude]\nprogram = "/usr/bin/claude"  # pinned\nsecrets = ["A_KEY"]\n\n'
+        '[coders.acme]\nargv = ["acme", "{prompt}"]\ncontext_limit = 5\n'
+    )
+    set_value(home, "coders.my.own.program=x")
+    assert '[coders."my.own"]\nprogram = "x"\n' in home.toml.read_text()
+    assert load(home).coders["my.own"].program == "x"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [
+        ("coders.acme.context_limit=many", "coders.acme.context_limit: expected an integer"),
+        ('coders.acme.secrets=["sk-123"]', "give the NAME of an environment variable, not the value"),
+        ("coders.acme.secrets=KEY", "coders.acme.secrets: expected an array of values"),
+        ("coders.acme.output=xml", 'coders.acme.output: expected "text"'),
+        ("coders.acme.programme=x", "did you mean coders.acme.program?"),
+        ("coders=x", "coders: unknown key; valid keys: coders.NAME.program, "),
+        ("coders.acme.python=here", "expected FILE:CLASS"),
+    ],
+)
+def test_a_setting_of_a_coder_is_checked(home: Home, assignment: str, said: str) -> None:
+    """As every other one, and nothing is written."""
+    before = home.toml.read_bytes()
+    with pytest.raises((UsageError, ConfigError)) as caught:
+        set_value(home, assignment)
+    assert said in str(caught.value)
+    assert "sk-123" not in str(caught.value)
+    assert home.toml.read_bytes() == before
+
+
+def test_the_coders_of_the_file_are_coders_too(home: Home) -> None:
+    """One that it makes can be chosen, also in the step that makes it; a table that makes none cannot."""
+    set_values(home, [ACME, "coder=acme"], known_coders=("claude",))
+    set_value(home, "coders.other.program=/opt/other")
+    with pytest.raises(UsageError, match='there is no coder "other"') as caught:
+        set_value(home, "coder=other", known_coders=("claude",))
+    assert caught.value.hint == "there are: acme, claude"
+
+
 def test_registered_coders(home: Home) -> None:
     """Where the caller knows the coders, no other is taken."""
     with pytest.raises(UsageError, match='no coder "cladue"') as caught:

@@ -95,7 +95,7 @@ def _asked(call: Call) -> tuple[NewTask, list[tuple[str, str, str]]]:
         title=title(given),
         description=_description(given),
         priority=vocabulary.priority(given.text("priority") or "2"),
-        coder=check_coder(coder) if (coder := given.text("coder")) else None,
+        coder=check_coder(coder, call.context.settings.own_coders) if (coder := given.text("coder")) else None,
         model=given.text("model") or None,
         cwd=directory(given.text("cwd")),
         labels=beads.labels_from([*given.list("labels"), *given.list("label")]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -41,7 +42,9 @@ def run(before: list[str], verb: str | None, after: list[str], context: Context)
     as_json = ["--json"] if context.json else []
     if verb not in CREATES:
         return _bd(home).forward([*before, *([verb] if verb else []), *after, *(as_json if verb else [])])
-    words, wish = strip_own(after)  # before bd is looked for: an unknown coder is no business of bd's
+    words, wish = strip_own(
+        after, context.settings.own_coders
+    )  # before bd is looked for: an unknown coder is no business of bd's
     words = [*before, verb, *words]
     context.out.flush()
     if any(flag in words for flag in AS_IT_IS):
@@ -54,7 +57,7 @@ def _bd(home: Home) -> Bd:
     return Bd(home, find_bd(env), env)
 
 
-def strip_own(words: list[str]) -> tuple[list[str], Wish]:
+def strip_own(words: list[str], own_coders: Collection[str] = ()) -> tuple[list[str], Wish]:
     """The words that are bd's, and what was said to Fleet. `--` ends the flags, as in bd."""
     ends = words.index("--") if "--" in words else len(words)
     kept: list[str] = []
@@ -72,7 +75,8 @@ def strip_own(words: list[str]) -> tuple[list[str], Wish]:
             value = rest.pop(0)
         said[name] = value
     coder = said.get("--coder")
-    wish = Wish(directory(said.get("--cwd")), check_coder(coder) if coder else None, said.get("--model") or None)
+    coder = check_coder(coder, own_coders) if coder else None
+    wish = Wish(directory(said.get("--cwd")), coder, said.get("--model") or None)
     return [*kept, *words[ends:]], wish
 
 
