@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fleet.model.alerts import Alerts
+from fleet.model.alert_spec import Alerts
 from fleet.model.run import NewRun, Worker
 from fleet.model.scorer import AnyScorer
 from fleet.model.task import DEFAULT_PRIORITY, NewTask

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from fleet.model.intent import Intent
-from fleet.model.session import Lane, Session
+from fleet.model.session import Lane, Session, task_of
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import BLOCKS, Task
 from fleet.store.engine import Tx
@@ -26,9 +26,15 @@ def decode_all(rows: list[tuple[str, ...]], kind: type[T]) -> list[T]:
     return [decode(row[0]) for row in rows]
 
 
-def ready(tx: Tx, limit: int, now: int) -> list[Task]:
+def ready(tx: Tx, limit: int, now: int, run: str | None = None) -> list[Task]:
     """What could start now, the most urgent and oldest first."""
-    return [_task(doc) for _, doc in shelf(tx, READY, limit, not_before=now)[:limit]]
+    return [_task(doc) for _, doc in shelf(tx, READY, limit, run=run, not_before=now)[:limit]]
+
+
+def moving(tx: Tx, run: str) -> bool:
+    """Whether something of a run is in progress, or will be without a person: the index leads to it."""
+    shelves = ", ".join(f"'{name}'" for name in sorted([*STATE_OF_SHELF, *IN_PROGRESS]))
+    return bool(tx.rows(f"SELECT 1 FROM tasks WHERE run = ? AND shelf IN ({shelves}) LIMIT 1", run))
 
 
 def waiting(tx: Tx, limit: int) -> list[Task]:
@@ -116,6 +122,20 @@ def matching(tx: Tx, word: str, prefix: str) -> list[str]:
         rows = tx.rows(sql, len(word) - 1, word, ENOUGH)
         found.update(row[0] for row in rows)
     return sorted(found)
+
+
+def by_other_names(tx: Tx, word: str) -> list[str]:
+    """The uids of tasks whose session, busy worker, or id in a spec this is."""
+    if tx.rows("SELECT 1 FROM sessions WHERE id = ?", word):
+        return [task_of(word)]
+    run, slash, task_id = word.rpartition("/")
+    if slash:
+        rows = tx.rows("SELECT uid FROM tasks WHERE run = ? AND task_id = ?", run, task_id)
+        return [row[0] for row in rows]
+    busy = [session.task for session in _live(tx) if word in (session.worker, session.worker.rpartition("#")[0])]
+    if busy:
+        return busy[:ENOUGH]
+    return [row[0] for row in tx.rows("SELECT uid FROM tasks WHERE task_id = ? LIMIT ?", word, ENOUGH)]
 
 
 def dependents(tx: Tx, uid: str) -> list[tuple[str, str]]:

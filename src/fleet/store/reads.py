@@ -49,10 +49,12 @@ class Reads:
         return self._engine.listen()
 
     def find(self, word: str) -> Task:
-        """The task that an id, or any unique beginning or end of one, stands for."""
+        """The task that an id stands for: its own, any unique beginning or end of it, or that of its session, of the
+        worker that has it, or of the spec (RUN/ID where several runs have it)."""
 
         def ask(tx: Tx) -> Task:
-            return rows.task(tx, resolve(word, asks.matching(tx, word, self.prefix)))
+            found = asks.matching(tx, word, self.prefix) or asks.by_other_names(tx, word)
+            return rows.task(tx, found[0] if len(found) == 1 else resolve(word, found))
 
         return self._engine.read(ask)
 
@@ -66,9 +68,13 @@ class Reads:
         found = self._engine.read(lambda tx: [rows.task_or_none(tx, uid) for uid in names])
         return {task.uid: task for task in found if task is not None}
 
-    def ready(self, *, limit: int = asks.LIMIT) -> list[Task]:
+    def ready(self, *, limit: int = asks.LIMIT, run: str | None = None) -> list[Task]:
         """What could start now, the most urgent and oldest first."""
-        return self._engine.read(lambda tx: asks.ready(tx, limit, tx.now))
+        return self._engine.read(lambda tx: asks.ready(tx, limit, tx.now, run))
+
+    def moving(self, run: str) -> bool:
+        """Whether something of a run is in progress, or will be without a person."""
+        return self._engine.read(lambda tx: asks.moving(tx, run))
 
     def waiting(self, *, limit: int = asks.LIMIT) -> list[Task]:
         """Queued tasks that wait for others."""

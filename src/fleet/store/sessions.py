@@ -28,16 +28,18 @@ from fleet.model.states import LIVE, STATE_OF_RESULT, Result, SessionState, Task
 from fleet.model.task import Block, Task, effective
 from fleet.store import asks, rows
 from fleet.store.engine import Tx
+from fleet.store.room import Rooms
 from fleet.store.transition import apply, open_receipt, receipt_from
 
 
 def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) -> list[Claimed]:
     """Fill the slots, by priority, then age: with results that wait for a verifier, then with ready tasks.
 
-    Each task is given to one claimer only.
+    Each task is given to one claimer only. A run keeps to its own bounds, however many slots there are.
     """
     require_lease(tx, supervisor)
     free = list(slots)
+    rooms = Rooms(tx)
     claimed = []
     for shelf in (rows.UNVERIFIED, rows.READY):
         candidates = asks.shelf(
@@ -50,10 +52,11 @@ def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) ->
         )
         for (_, _, lane), doc in candidates:
             slot = first_fit(free, lane, defaults)
-            if slot is None:
+            placed = rooms.place(lane, slot) if slot is not None else None
+            if slot is None or placed is None:
                 continue
             free.remove(slot)
-            claimed.append(_take(tx, rows.decode_task(doc), slot, supervisor, defaults))
+            claimed.append(_take(tx, rows.decode_task(doc), placed, supervisor, defaults))
             if not free:
                 return claimed
     return claimed

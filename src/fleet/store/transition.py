@@ -17,7 +17,7 @@ from fleet.store import ledger, rows
 from fleet.store.engine import Tx
 
 # Named one by one: the index then leads to them, however many tasks of the run have ended.
-_OPEN_SHELVES = ", ".join(f"'{shelf}'" for shelf in sorted([rows.READY, *OPEN]))
+_OPEN_SHELVES = ", ".join(f"'{shelf}'" for shelf in sorted([*rows.STATE_OF_SHELF, *OPEN]))
 
 
 def apply(tx: Tx, before: Task, *events: ev.Event, session: Session | None = None) -> Task:

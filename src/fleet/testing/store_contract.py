@@ -14,11 +14,21 @@ from typing import Protocol
 
 import pytest
 
-from fleet.errors import Conflict, CycleError, Fenced, IllegalMove, LeaseLost, NotFound, StoreError, UsageError
+from fleet.errors import (
+    Ambiguous,
+    Conflict,
+    CycleError,
+    Fenced,
+    IllegalMove,
+    LeaseLost,
+    NotFound,
+    StoreError,
+    UsageError,
+)
 from fleet.model.event import kind_of
 from fleet.model.host import Host
 from fleet.model.receipt import Awaits, Usage
-from fleet.model.run import NewRun
+from fleet.model.run import NewRun, Worker
 from fleet.model.session import Claimed, Fence, Progress, Slot
 from fleet.model.states import Result, RunState, SessionState, Source, TaskState
 from fleet.model.task import NewTask, Task, TaskEdit
@@ -224,6 +234,62 @@ class StoreContract:
         assert [found.task.uid for found in claimed] == [of_run.uid]
         claimed = store.claim(SUP, [a_slot(), a_slot("local#2")], DEFAULTS).result()
         assert {found.task.uid for found in claimed} == {here.uid, codex.uid}
+
+    def test_a_run_keeps_to_its_own_cap(self, store: Store) -> None:
+        """No more tasks of a run run at once than it asks for, and each is named for its place in the run."""
+        new = [a_task(f"t{n}", task_id=f"t{n}") for n in range(4)]
+        (first, *_) = store.submit(new, run=NewRun(name="small", max_workers=2), by=ME).result()
+        (other,) = self.add(store, "of no run")
+        claimed = self.claim(store, 8)
+        assert [found.session.worker for found in claimed][:2] == [f"{first.run}-local-1", f"{first.run}-local-2"]
+        assert [found.task.uid for found in claimed][2:] == [other.uid]
+        assert self.claim(store, 8) == []
+        self.complete(store, claimed[0])
+        (again,) = self.claim(store, 8)
+        assert again.session.worker == f"{first.run}-local-1"
+        audit(store)
+
+    def test_a_run_is_done_by_its_own_workers(self, store: Store) -> None:
+        """Where a run declares workers, a task goes to one that can do it and has room; the others wait."""
+        workers = (Worker(name="plain", max_tasks=2), Worker(name="big", capabilities=("gpu", "rust")))
+        new = [a_task(f"gpu {n}", task_id=f"g{n}", capabilities=("gpu",)) for n in range(2)]
+        new += [a_task(f"any {n}", task_id=f"a{n}") for n in range(3)]
+        store.submit(new, run=NewRun(name="mixed", workers=workers), by=ME).result()
+        claimed = self.claim(store, 8)
+        assert {found.task.title: found.session.worker for found in claimed} == {
+            "gpu 0": "big#1",
+            "any 0": "plain#1",
+            "any 1": "plain#2",
+        }
+        self.complete(store, claimed[0])
+        (again,) = self.claim(store, 1)
+        assert (again.task.title, again.session.worker) == ("gpu 1", "big#1")
+
+    def test_whether_a_run_goes_on_by_itself(self, store: Store) -> None:
+        """A run moves while something of it is ready or runs; not when all that is left waits for a person."""
+        new = [a_task("a", task_id="a"), a_task("b", task_id="b", needs=("a",))]
+        a, _ = store.submit(new, run=NewRun(name="asks"), by=ME).result()
+        run = str(a.run)
+        assert store.moving(run)
+        claimed = self.claim_one(store)
+        assert store.moving(run)
+        store.pause(claimed.session.fence, EXITED, "question", "which?", by=SUP).result()
+        assert not store.moving(run)
+        store.answer(a.uid, "that one", by=ME).result()
+        assert store.moving(run)
+
+    def test_a_task_is_found_by_other_names(self, store: Store) -> None:
+        """A session, a worker that is busy, and the id that a spec gave stand for their task; unless two have it."""
+        (a,) = store.submit([a_task("a", task_id="lint")], run=NewRun(name="one", max_workers=1), by=ME).result()
+        claimed = self.claim_one(store)
+        for word in (claimed.session.id, claimed.session.worker, "lint", f"{a.run}/lint"):
+            assert store.find(word).uid == a.uid
+        (b,) = store.submit([a_task("b", task_id="lint")], run=NewRun(name="two"), by=ME).result()
+        assert store.find(f"{b.run}/lint").uid == b.uid
+        with pytest.raises(Ambiguous):
+            store.find("lint")
+        with pytest.raises(NotFound):
+            store.find("nothing/lint")
 
     def test_a_session_knows_its_effective_coder_and_model(self, store: Store) -> None:
         """The task's own choice comes first; a configured model belongs to the configured coder only."""
@@ -436,6 +502,20 @@ class StoreContract:
         assert claimed.session.task == one.uid
         for uid in (one.uid, queued.uid):
             assert store.claim_verify(SUP, uid, a_slot(), DEFAULTS).result() is None
+
+    def test_a_run_goes_on_while_a_verifier_is_awaited(self, store: Store) -> None:
+        """A run whose last result waits for a verifier has not ended; it ends when the verifier has settled it."""
+        new = [a_task("check me", task_id="a"), a_task("do me", task_id="b")]
+        first, second = store.submit(new, run=NewRun(name="checked"), by=ME).result()
+        run = str(first.run)
+        checked, done = self.claim(store, 2)
+        store.finish(checked.session.fence, EXITED, a_partial(awaits=a_verifier()), by=SUP).result()
+        self.complete(store, done)
+        assert (store.run(run).state, store.moving(run)) == (RunState.ACTIVE, True)
+        self.complete(store, self.claim_one(store))
+        assert (store.run(run).state, store.moving(run)) == (RunState.COMPLETED, False)
+        assert second.run == run
+        audit(store)
 
     def test_a_verdict_is_opened_again(self, store: Store) -> None:
         """A task whose verifier failed is verified again: what was skipped for it is revived, and the new receipt

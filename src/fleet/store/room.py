@@ -1,0 +1,62 @@
+"""Room in a run: how many of its tasks may run at once, and which of its workers takes the next."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fleet.model.run import Run
+from fleet.model.session import Lane, Slot
+from fleet.model.states import IN_PROGRESS
+from fleet.store import asks, rows
+from fleet.store.engine import Tx
+
+
+class Room:
+    """One run within one claim. Its row is held, so that two claimers cannot both take the last place."""
+
+    def __init__(self, tx: Tx, run: Run) -> None:
+        self._run = run
+        live = asks.tasks(tx, IN_PROGRESS, run=run.id, limit=asks.LIMIT, newest_first=False)
+        self._busy = {rows.session(tx, task.session).worker for task in live if task.session}
+        self._count = len(live)
+
+    def take(self, lane: Lane) -> str | None:
+        """The name of the place that a task of this lane gets; None: there is none now."""
+        most = self._run.max_workers
+        if most is not None and self._count >= most:
+            return None
+        name = next((name for name in self._names(lane) if name not in self._busy), None)
+        if name is not None:
+            self._busy.add(name)
+            self._count += 1
+        return name
+
+    def _names(self, lane: Lane) -> list[str]:
+        """The places that could take a task of this lane, in order."""
+        if not self._run.workers:
+            return [f"{self._run.id}-local-{n}" for n in range(1, self._count + 2)]
+        wanted = set(lane.capabilities)
+        able = [worker for worker in self._run.workers if wanted.issubset(worker.capabilities)]
+        return [f"{worker.name}#{n}" for worker in able for n in range(1, worker.max_tasks + 1)]
+
+
+class Rooms:
+    """The runs that one claim meets. A run that asks for nothing takes any slot, and costs one look."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self._known: dict[str, Room | None] = {}
+
+    def place(self, lane: Lane, slot: Slot) -> Slot | None:
+        """The slot, under the name that the run gives it; None: the run has no room for a task of this lane."""
+        if lane.run is None:
+            return slot
+        if lane.run not in self._known:
+            run = rows.run(self._tx, lane.run, lock=False)
+            bounded = run.max_workers is not None or run.workers
+            self._known[lane.run] = Room(self._tx, rows.run(self._tx, lane.run)) if bounded else None
+        room = self._known[lane.run]
+        if room is None:
+            return slot
+        name = room.take(lane)
+        return replace(slot, worker=name) if name is not None else None
