@@ -22,6 +22,8 @@
     │   └── StoreUnreachable    retry    the database server does not answer
     ├── TransportError          retry    a host could not be reached, or did not do what it was asked
     │   ├── HostFull            retry    no space is left on the host
+    │   ├── HostUnfit                    the host cannot be used as it is set up
+    │   │   └── HostUntrusted            the host's key is not one that is believed
     │   └── NotStarted          retry    the host did not start the session; nothing ran
     ├── LedgerBroken            exit 1   the hash chain or the fold does not agree with what is stored
     └── ProgramError            exit 1   a program that Fleet drives failed
@@ -173,6 +175,16 @@ class HostFull(TransportError):
     """No space is left on the host."""
 
     hint = "free some space where the host keeps its sessions"
+
+
+class HostUnfit(TransportError):
+    """The host cannot be used as it is set up."""
+
+    retryable = False
+
+
+class HostUntrusted(HostUnfit):
+    """The host's key is not one that is believed; nothing was sent to it."""
 
 
 class NotStarted(TransportError):

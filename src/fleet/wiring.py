@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from fleet.coders.coder import Coder
     from fleet.control.control import Control
+    from fleet.hosts.kinds import HostKind
+    from fleet.hosts.transport import Transport
+    from fleet.model.reach import Reach
     from fleet.store.engine import Engine
     from fleet.store.reads import Reads
     from fleet.store.store import Store
@@ -147,6 +150,14 @@ def open_house(home: Home, settings: Settings, *, coder: str | None, model: str 
         model=model,
         mirror=mirroring(home, settings, store),
     )
+
+
+def open_transport(reach: Reach, settings: Settings) -> Transport:
+    """The way to a machine that the settings or a spec describe. Nothing is connected yet."""
+    from fleet import plugins
+
+    kind: HostKind = plugins.load("hosts", reach.kind)
+    return kind.transport(reach, environ(), connect_seconds=settings.timeouts.health_probe)
 
 
 def load_coder(name: str, settings: Settings) -> Coder:

@@ -1,16 +1,22 @@
-"""The transport contract, over this machine."""
+"""The transport contract, over this machine and over ssh, under every kind of login."""
 
 from __future__ import annotations
 
-import asyncio
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fleet.errors import TransportError
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
 from fleet.testing.transport_contract import TransportContract
+from tests.support.programs import need
+from tests.support.sshd import HINT, Sshd, sshd
+
+LOGINS = ("plain", "banner", "busybox", "fish", "tcsh")
+BANNER = "echo 'Welcome to this machine!'; echo 'Mind the step.' >&2\n"
 
 
 class TestLocal(TransportContract):
@@ -24,8 +30,37 @@ class TestLocal(TransportContract):
     def place(self, tmp_path: Path) -> str:
         return str(tmp_path)
 
-    @pytest.mark.parametrize("argv", [["no-such-program"], ["/"], ["printf", "a\0b"], ["true", "x" * 3_000_000]])
-    def test_what_cannot_run_raises(self, transport: Transport, argv: list[str]) -> None:
-        """A program that cannot be started is an error of the transport, whatever the reason."""
-        with pytest.raises(TransportError):
-            asyncio.run(transport.run(argv))
+
+@pytest.fixture(scope="module", params=LOGINS, name="server")
+def with_a_login(request: pytest.FixtureRequest) -> Iterator[Sshd]:
+    """A real sshd whose user logs in so."""
+    with sshd(options=login_as(request.param)) as server:
+        if request.param == "banner":
+            (server.home / ".bashrc").write_text(BANNER)
+        if request.param == "busybox":
+            busybox = need("busybox", shutil.which("busybox"), "install busybox")
+            place = server.directory / "bin"
+            place.mkdir()
+            subprocess.run([busybox, "--install", "-s", str(place)], check=True, stderr=subprocess.DEVNULL)
+            server.set_environment(PATH=str(place))
+        yield server
+
+
+def login_as(kind: str) -> dict[str, str]:
+    """Options of sshd that put another shell in the place of the login shell."""
+    if kind not in ("fish", "tcsh"):
+        return {}
+    shell = need(kind, shutil.which(kind), HINT)
+    return {"ForceCommand": f'exec {shell} -c "$SSH_ORIGINAL_COMMAND"'}
+
+
+class TestSsh(TransportContract):
+    """Another machine, through the system's ssh client."""
+
+    @pytest.fixture
+    def transport(self, server: Sshd) -> Transport:
+        return server.shared
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> str:
+        return str(tmp_path)

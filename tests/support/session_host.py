@@ -61,6 +61,15 @@ def lives(pid: int) -> bool:
     return bool(fields) and fields[0] not in "ZX"
 
 
+def children_of(pid: int) -> list[int]:
+    """The processes that it started and that live."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and stat_of(int(entry.name))[1:2] == [str(pid)] and lives(int(entry.name)):
+            found.append(int(entry.name))
+    return found
+
+
 def kill(pid: int) -> None:
     """kill -9, of one that may be dead."""
     with contextlib.suppress(ProcessLookupError):

@@ -13,7 +13,10 @@ from fleet.control.home import prepare
 from fleet.testing.builders import a_task
 from tests.support.homes import opened
 
-MODEL = ("host", "ids", "intent", "receipt", "run", "session", "states", "supervisor", "task", "terms")
+MODEL = (
+    *("clash", "host", "ids", "intent", "reach", "receipt", "run"),
+    *("session", "states", "supervisor", "task", "terms", "worker"),
+)
 SHARED = {
     *("fleet", "fleet.errors", "fleet.wiring"),
     *("fleet.cli", "fleet.cli.app", "fleet.cli.commands", "fleet.cli.context", "fleet.cli.parsing"),

@@ -52,7 +52,7 @@ def sections() -> tuple[SectionInfo, ...]:
 
 
 def fields() -> Iterator[Field]:
-    """Every setting that has one place, so not those of hosts and coders."""
+    """Every setting that has one place, so not those of hosts, workers and coders."""
     return (field for section in sections() if not section.many for field in section.fields)
 
 
@@ -121,7 +121,7 @@ def _section(info: msgspec.structs.FieldInfo) -> SectionInfo:
         named=named,
         fields=tuple(
             Field(info.name, each.name, each.type, each.default, notes(each.type)[-1].description or "")
-            for each in msgspec.structs.fields(cls)
+            for each in sorted(msgspec.structs.fields(cls), key=lambda each: not each.required)  # first what it needs
         ),
     )
 

@@ -5,13 +5,15 @@ The decoder stops at its first error, so this walk is made only when it has foun
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
 from fleet.config.fields import KeyPath, bare, extra, find, is_table, sections, words
-from fleet.config.settings import ALIASES, ClashError, Settings
+from fleet.config.settings import ALIASES, Settings
+from fleet.model.clash import ClashError
 
 MOST_SHOWN = 60
 
@@ -84,6 +86,8 @@ def _elsewhere(key: str) -> list[str]:
 
 def _walk(value: object, kind: Any, path: KeyPath, also: tuple[str, ...] = ()) -> Iterator[Problem]:
     plain = bare(kind)
+    if get_origin(plain) is types.UnionType and isinstance(value, Mapping):  # a table may be one of the choices
+        plain = next((choice for choice in get_args(plain) if is_table(choice)), plain)
     if is_table(plain) and isinstance(value, Mapping):
         yield from _table(value, plain, path, also)
     elif get_origin(plain) is dict and isinstance(value, Mapping):

@@ -12,6 +12,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fleet.model.clash import ClashError
+from fleet.model.reach import Reach
+from fleet.model.worker import Worker
+
 END = r"$(?!\n)"  # `$` alone would let a line break follow
 NAME = rf"[A-Za-z0-9_][A-Za-z0-9_.@:-]{{0,127}}{END}"
 VARIABLE = rf"^(?:[A-Z_][A-Z0-9_]*)?{END}"
@@ -23,14 +27,6 @@ ALIASES = ("max_concurrent", "coder", "model", "context_pressure_threshold_pct")
 DEFAULT_MODEL = "sonnet"
 OTHER_VENDORS = ("agy", "codex", "gemini", "opencode")
 MODELLESS = ("command", "scripted")
-
-
-class ClashError(ValueError):
-    """Fields that are right each by itself and wrong together; `path` leads to the one to change."""
-
-    def __init__(self, path: tuple[str | int, ...], text: str) -> None:
-        super().__init__(text)
-        self.path = path
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -168,17 +164,13 @@ class Alerts(Section, frozen=True, kw_only=True):
     ] = ""
 
 
-class Host(Section, frozen=True, kw_only=True):
+class Host(Reach, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A machine; repeat the table for each."""
 
     name: Annotated[
         str,
         Meta(pattern=rf"^{NAME}", description="What you call it; unique.", extra={"expected": A_NAME}),
     ]
-    kind: Annotated[
-        Literal["local", "ssh", "sprite"],
-        Meta(description="How it is reached."),
-    ] = "sprite"
     api_name: Annotated[
         str,
         Meta(
@@ -228,6 +220,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timeouts: Timeouts = Timeouts()
     alerts: Alerts = Alerts()
     hosts: tuple[Host, ...] = ()
+    workers: tuple[Worker, ...] = ()
     coders: dict[str, Coder] = {}
 
     @property
@@ -236,11 +229,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return tuple(name for name, coder in self.coders.items() if coder.argv or coder.python)
 
     def __post_init__(self) -> None:
-        seen: dict[str, int] = {}
-        for place, host in enumerate(self.hosts):
-            first = seen.setdefault(host.name, place)
-            if first != place:
-                raise ClashError(("hosts", place, "name"), f'"{host.name}" is also the name of host {first + 1}')
+        names = _unique("hosts", "name", "host", [host.name for host in self.hosts])
+        _unique("workers", "id", "worker", [worker.id for worker in self.workers])
+        for place, worker in enumerate(self.workers):
+            if isinstance(worker.host, str) and worker.host not in names:
+                known = ", ".join(sorted(names)) or "none"
+                raise ClashError(("workers", place, "host"), f'there is no host "{worker.host}"; there are: {known}')
+
+
+def _unique(section: str, field: str, what: str, names: list[str]) -> set[str]:
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names):
+        first = seen.setdefault(name, place)
+        if first != place:
+            raise ClashError((section, place, field), f'"{name}" is also the {field} of {what} {first + 1}')
+    return set(seen)
 
 
 def holds_password(url: str) -> bool:

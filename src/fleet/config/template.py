@@ -14,7 +14,17 @@ HEAD = """\
 # or run `fleet config set KEY=VALUE`, which keeps your comments. `fleet config show` prints what is in force.
 """
 SET_IN = "#     # "
-EXAMPLES = {"name": "builder-1", "kind": "ssh", "argv": ["mycli", "--json", "{prompt}"], "output": "jsonl"}
+EXAMPLES = {
+    "hosts.name": "builder-1",
+    "hosts.kind": "ssh",
+    "hosts.host": "builder-1.example.com",
+    "hosts.working_directory": "/srv/work",
+    "hosts.agent_binary": "claude",
+    "workers.id": "builder-1a",
+    "workers.host": "builder-1",
+    "coders.argv": ["mycli", "--json", "{prompt}"],
+    "coders.output": "jsonl",
+}
 
 
 def template() -> str:
@@ -37,7 +47,7 @@ def _array(section: SectionInfo) -> str:
         optional = field.default is not msgspec.NODEFAULT
         default = f" Default: {literal(field.default)}" if optional else ""
         lines += textwrap.wrap(f"{_described(field)}{default}", 110, initial_indent=SET_IN, subsequent_indent=SET_IN)
-        lines.append(f"#     {field.name} = {literal(EXAMPLES.get(field.name, field.default))}")
+        lines.append(f"#     {field.name} = {literal(EXAMPLES.get(field.key, field.default))}")
     return "\n".join(lines) + "\n"
 
 

@@ -66,12 +66,43 @@ class TransportContract:
         """Stdin that nobody reads is no error."""
         assert asyncio.run(transport.run(["true"], stdin=EVERY_BYTE * 20)).code == 0
 
-    def test_a_cancelled_run_is_killed(self, transport: Transport, place: str) -> None:
-        """Cancelling ends the program and what it started."""
+    @pytest.mark.parametrize("code", [1, 126, 127, 128, 137, 254, 255])
+    def test_run_answers_any_code(self, transport: Transport, code: int) -> None:
+        """A program may end with any code, also one by which a way there would say that it failed."""
+        assert asyncio.run(transport.run(["sh", "-c", f"exit {code}"])) == (code, b"", b"")
+
+    @pytest.mark.parametrize("argv", [["no-such-program"], ["/"], ["printf", "a\0b"], ["true", "x" * 3_000_000]])
+    def test_what_cannot_run_raises(self, transport: Transport, argv: list[str]) -> None:
+        """A program that cannot be started is an error of the transport, whatever the reason."""
+        with pytest.raises(TransportError):
+            asyncio.run(transport.run(argv))
+
+    def test_what_leaves_lives_on(self, transport: Transport, place: str) -> None:
+        """A program that went into a process session of its own is not ended with the one that started it."""
+
+        async def scene() -> None:
+            script = f"setsid sh -c 'echo $$ >{place}/away; exec sleep 1000' >/dev/null 2>&1 </dev/null & sleep 1000"
+            task = asyncio.create_task(transport.run(["sh", "-c", script]))
+
+            async def written() -> bool:
+                return (await transport.get(f"{place}/away")).endswith(b"\n")
+
+            await until(written)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            pid = (await transport.get(f"{place}/away")).decode().strip()
+            assert (await transport.run(["kill", "-s", "KILL", pid])).code == 0  # it was there to be killed
+
+        asyncio.run(scene())
+
+    @pytest.mark.parametrize("stdin", [b"", b"some words\n"])
+    def test_a_cancelled_run_is_killed(self, transport: Transport, place: str, stdin: bytes) -> None:
+        """Cancelling ends the program and what it started, whether or not it was given something to read."""
 
         async def scene() -> None:
             script = f"echo $$ >{place}/pids; sleep 1000 & echo $! >>{place}/pids; wait"
-            task = asyncio.create_task(transport.run(["sh", "-c", script]))
+            task = asyncio.create_task(transport.run(["sh", "-c", script], stdin=stdin))
 
             async def written() -> bool:
                 return (await transport.get(f"{place}/pids")).count(b"\n") == 2
@@ -135,6 +166,25 @@ class TransportContract:
         asyncio.run(transport.put(f"{place}/file", b"0123456789"))
         assert asyncio.run(transport.get(f"{place}/file", offset=2, limit=3)) == b"234"
         assert asyncio.run(transport.get(f"{place}/file", offset=8, limit=100)) == b"89"
+
+    def test_get_reads_on_in_a_large_file(self, transport: Transport, place: str) -> None:
+        """Parts that are got one after the other, at any offset, make the whole."""
+        whole = EVERY_BYTE * 3 + b"end"
+        asyncio.run(transport.put(f"{place}/file", whole))
+
+        async def parts() -> bytes:
+            got = b""
+            while more := await transport.get(f"{place}/file", offset=len(got), limit=50_001):
+                got += more
+            return got
+
+        assert asyncio.run(parts()) == whole
+
+    def test_paths_of_any_kind(self, transport: Transport, place: str) -> None:
+        """A path may have blanks, quotes, dollars, dashes and line breaks in it."""
+        for name in ("a b", "it's", "$HOME", "-n", "x\ny", "\\!", "é", "%s"):
+            asyncio.run(transport.put(f"{place}/{name}/{name}", name.encode()))
+            assert asyncio.run(transport.get(f"{place}/{name}/{name}")) == name.encode()
 
     def test_get_of_nothing_is_empty(self, transport: Transport, place: str) -> None:
         """An absent file, an absent directory and the end of a file all give no bytes."""

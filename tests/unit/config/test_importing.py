@@ -107,12 +107,12 @@ def test_an_empty_webhook_turns_alerts_off(home: Home, file: Path) -> None:
 def test_sprites_that_are_known(home: Home, file: Path) -> None:
     """A sprite that has a better name by now is not added again; one of that name but another kind becomes one."""
     home.toml.write_text(
-        '[[hosts]]\nname = "agents-review-claude-01"\napi_name = "hammer"\n\n[[hosts]]\nname = "anvil"\nkind = "ssh"\n'
-        '\n[[hosts]]\nname = "forge"\n'
+        '[[hosts]]\nname = "agents-review-claude-01"\napi_name = "hammer"\n\n[[hosts]]\nname = "anvil"\n'
+        'kind = "local"\n\n[[hosts]]\nname = "forge"\n'
     )
     file.write_text("sprites: [hammer, anvil, forge, mallet, mallet]\n")
     assert import_file(home, file).changes == [
-        Change("hosts.anvil.kind", "ssh", "sprite"),
+        Change("hosts.anvil.kind", "local", "sprite"),
         Change("hosts.anvil.api_name", None, "anvil"),
         Change("hosts.mallet", None, {"name": "mallet", "kind": "sprite", "api_name": "mallet"}),
     ]

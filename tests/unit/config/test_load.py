@@ -93,8 +93,8 @@ def test_every_fault_at_once(home: Home) -> None:
             'expected a name of letters, digits and . _ @ : - that does not begin with -, found "-x"'
         ),
         (
-            "fleet.toml:13: extra: unknown key; valid keys: supervisor, queue, store, timeouts, alerts, hosts, coders, "
-            "max_concurrent, coder, model, context_pressure_threshold_pct"
+            "fleet.toml:13: extra: unknown key; valid keys: supervisor, queue, store, timeouts, alerts, hosts, "
+            "workers, coders, max_concurrent, coder, model, context_pressure_threshold_pct"
         ),
     ]
 
@@ -106,6 +106,23 @@ def test_every_fault_at_once(home: Home) -> None:
         ("supervisor = { coder = 'a',\nmodel = 3 }", None),
         ("supervisor = 3", "fleet.toml:1: supervisor: expected a table, found 3"),
         ("[hosts]\nname = 'a'", "fleet.toml:1: hosts: expected an array of tables, found a table"),
+        (
+            "[[hosts]]\nname = 'a'\nkind = 'ssh'\nhost = '-oProxy=x'",
+            'fleet.toml:4: hosts[0].host: expected a name or address that does not begin with -, found "-oProxy=x"',
+        ),
+        (
+            "[[hosts]]\nname = 'a'\nkind = 'ssh'\nhost = 'h'\nworking_directory = '/w'",
+            "fleet.toml:1: hosts[0].agent_binary: is missing; an ssh host needs a program's name or path",
+        ),
+        (
+            "[[workers]]\nid = 'w'\nhost = {kind = 'local', hots = 'h'}",
+            "fleet.toml:3: workers[0].host.hots: unknown key; did you mean host?",
+        ),
+        ("[[workers]]\nid = 'w'\nhost = 'x'", 'fleet.toml:3: workers[0].host: there is no host "x"; there are: none'),
+        (
+            "[[workers]]\nid = 'w'\nhost = 3",
+            "fleet.toml:3: workers[0].host: expected the name of a host, or a table, found 3",
+        ),
         ("url = 'x'", "fleet.toml:1: url: unknown key; did you mean store.url?"),
         (
             "[ 'queue' ]\n\"source\" = 'bead'",

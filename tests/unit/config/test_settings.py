@@ -94,13 +94,108 @@ def test_names_of_hosts(name: str) -> None:
 
 def test_hosts_are_sprites_by_default_and_unique() -> None:
     """A host needs only its name, and the name only once."""
-    settings = msgspec.convert({"hosts": [{"name": "hammer"}, {"name": "anvil", "kind": "ssh"}]}, Settings)
+    settings = msgspec.convert({"hosts": [{"name": "hammer"}, {"name": "anvil", "kind": "local"}]}, Settings)
     assert [(host.name, host.kind, host.api_name) for host in settings.hosts] == [
         ("hammer", "sprite", ""),
-        ("anvil", "ssh", ""),
+        ("anvil", "local", ""),
     ]
     with pytest.raises(msgspec.ValidationError, match="also the name of host 1"):
         msgspec.convert({"hosts": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}, Settings)
+
+
+AN_SSH_HOST = {"kind": "ssh", "host": "builder.example.com", "working_directory": "/srv/w", "agent_binary": "claude"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"user": "codewhale", "port": 22, "identity": "~/.ssh/codewhale_fleet"},
+        {"host": "fe80::1%eth0"},
+        {"host": "my-alias", "user": "ci@example.com"},
+        {"host_key_fingerprint": "SHA256:" + "a/+9" * 10 + "abc"},
+        {"proxy_jump": "ops@gate.example.com:2222,[2001:db8::1]:22"},
+        {"env_allowlist": ["CODEWHALE_PROFILE", "LANG"], "capabilities": ["linux", "tests"]},
+        {"stale_after_seconds": 5, "dead_man_seconds": 3600, "max_concurrent_tasks": 8},
+        {"known_hosts": "~/.ssh/known_hosts", "ssh_config": "/etc/fleet/ssh_config"},
+    ],
+)
+def test_an_ssh_host(fields: dict[str, Any]) -> None:
+    """These words describe a machine that is reached over ssh."""
+    (host,) = msgspec.convert({"hosts": [{"name": "b", **AN_SSH_HOST, **fields}]}, Settings).hosts
+    for name, value in fields.items():
+        assert getattr(host, name) == (tuple(value) if isinstance(value, list) else value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"host": "-oProxyCommand=touch x"},
+        {"host": ""},
+        {"host": "a b"},
+        {"user": "-x"},
+        {"user": "a`id`"},
+        {"port": 65536},
+        {"identity": "-oProxyCommand=x"},
+        {"identity": 'a"b'},
+        {"proxy_jump": "a,-b"},
+        {"proxy_jump": "a;b"},
+        {"working_directory": ""},
+        {"working_directory": "relative"},
+        {"working_directory": "~/work"},
+        {"agent_binary": ""},
+        {"agent_binary": "-x"},
+        {"codewhale_binary": "another"},
+        {"host_key_fingerprint": "MD5:aa:bb"},
+        {"host_key_fingerprint": "SHA256:" + "a" * 43, "known_hosts": "/k"},
+        {"env_allowlist": ["MY_TOKEN"]},
+        {"env_allowlist": ["db_password"]},
+        {"env_allowlist": ["A=1"]},
+        {"stale_after_seconds": 0},
+        {"dead_man_seconds": -1},
+        {"max_concurrent_tasks": 0},
+        {"kind": "sprite"},
+        {"kind": "docker"},
+    ],
+)
+def test_what_is_no_ssh_host(fields: dict[str, Any]) -> None:
+    """These do not: options, shells' words, secrets, what is missing, and what means nothing for its kind."""
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"hosts": [{"name": "b", **AN_SSH_HOST, **fields}]}, Settings)
+
+
+def test_a_worker_as_others_write_it() -> None:
+    """A worker with its host in a table, the agent's program under its older name, is taken as it is."""
+    given = {
+        "id": "builder-1",
+        "name": "Builder 1",
+        "host": {
+            "kind": "ssh",
+            "host": "builder.example.com",
+            "user": "codewhale",
+            "port": 22,
+            "identity": "~/.ssh/codewhale_fleet",
+            "working_directory": "/srv/codewhale/work",
+            "env_allowlist": ["CODEWHALE_PROFILE"],
+            "codewhale_binary": "/usr/local/bin/codewhale",
+        },
+        "capabilities": ["local", "linux", "tests"],
+        "max_concurrent_tasks": 1,
+    }
+    (worker,) = msgspec.convert({"workers": [given]}, Settings).workers
+    assert not isinstance(worker.host, str)
+    assert (worker.host.agent_binary, worker.host.codewhale_binary) == ("/usr/local/bin/codewhale", "")
+    assert worker.capabilities == ("local", "linux", "tests")
+
+
+def test_workers_are_unique_and_on_hosts_that_are_there() -> None:
+    """A worker's id is given once, and a host that it names is declared."""
+    host = {"name": "b", **AN_SSH_HOST}
+    two = [{"id": "w", "host": "b"}, {"id": "w", "host": "b"}]
+    with pytest.raises(msgspec.ValidationError, match="also the id of worker 1"):
+        msgspec.convert({"hosts": [host], "workers": two}, Settings)
+    with pytest.raises(msgspec.ValidationError, match='no host "c"; there are: b'):
+        msgspec.convert({"hosts": [host], "workers": [{"id": "w", "host": "c"}]}, Settings)
+    assert msgspec.convert({"hosts": [host], "workers": two[:1]}, Settings).workers[0].host == "b"
 
 
 @pytest.mark.parametrize(

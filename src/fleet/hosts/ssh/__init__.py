@@ -1,0 +1,1 @@
+"""The ssh transport: another machine, through the system's own ssh client."""

@@ -1,0 +1,143 @@
+"""One shared connection to a host: opened once, used by every exchange, and known to be the only one.
+
+The first client leaves a master behind, which ends by itself once nobody uses it. All others speak to its socket; one
+that cannot does not make a connection of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from fleet.errors import HostUnfit, TransportError
+from fleet.hosts.ssh import far
+from fleet.hosts.ssh.address import SshAddress, as_options, only_keys_of
+from fleet.hosts.ssh.client import KEPT, failure, finished
+from fleet.hosts.ssh.hostkey import alias, pin
+
+PERSIST_SECONDS = 60
+LONGEST_SOCKET = 80  # of about 100 that a socket's name may have; ssh adds some while it makes it
+
+
+def private_folder(path: Path) -> Path:
+    """A directory of ours alone, for sockets and pinned keys."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise TransportError(f"{path} is not a directory of this user alone", hint="remove it, or set its mode to 700")
+    return path
+
+
+def socket_folder(environment: Mapping[str, str]) -> Path:
+    """Where the sockets of connections are kept: a short path, as their names have little room."""
+    runtime = environment.get("XDG_RUNTIME_DIR", "")
+    if runtime.startswith("/") and len(runtime) < LONGEST_SOCKET // 2 and os.access(runtime, os.W_OK):
+        return Path(runtime) / "fleet-ssh"
+    return Path(f"/tmp/fleet-ssh-{os.geteuid()}")
+
+
+class Gate:
+    """Lets so many through at a time, whichever event loop they come from, one loop after the other."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._gate = asyncio.Semaphore(width)
+
+    def pass_(self) -> asyncio.Semaphore:
+        """To be entered by `async with`."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._gate = loop, asyncio.Semaphore(self._width)
+        return self._gate
+
+
+class Connection:
+    """The way to one address. `folder` is ours alone and has a short name."""
+
+    def __init__(self, address: SshAddress, folder: Path, environment: Mapping[str, str]) -> None:
+        self.address = address
+        self.sent = {name: environment[name] for name in address.variables if name in environment}
+        self.environment = {name: environment[name] for name in KEPT if name in environment} | self.sent
+        self._folder = folder
+        self._socket = folder / address.key
+        if len(os.fsencode(self._socket)) > LONGEST_SOCKET:
+            raise TransportError(f"{folder} is too long a name for a directory of sockets")
+        self._opening = Gate(1)
+
+    async def argv(self, line: str) -> list[str]:
+        """The words that run a line over there, once the connection is up."""
+        if not self._answers():
+            async with self._opening.pass_():
+                if not self._answers():
+                    await self._open()
+        # Without its socket a client would connect by itself: it is given a way that leads nowhere.
+        options = as_options(ControlMaster="no", ControlPath=self._socket, ProxyCommand="false", LogLevel="ERROR")
+        return ["ssh", "-F", "none", "-T", "-x", "-a", *options, *self._send(), "--", self.address.host, line]
+
+    async def close(self) -> None:
+        """End the connection, and with it whatever else uses it."""
+        if self._answers():
+            argv = ["ssh", "-F", "none", "-o", f"ControlPath={self._socket}", "-O", "exit", "--", self.address.host]
+            await finished(argv, self.environment)
+
+    def _answers(self) -> bool:
+        """Whether a master is there. One that is gone may have left its socket."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.setblocking(False)
+            try:
+                probe.connect(os.fspath(self._socket))
+            except OSError:
+                return False
+            return True
+
+    def _send(self) -> list[str]:
+        return [word for name in self.sent for word in ("-o", f"SendEnv={name}")]
+
+    async def _open(self) -> None:
+        """Make the connection, and see what arrives over there."""
+        address = self.address
+        private_folder(self._folder)
+        self._socket.unlink(missing_ok=True)  # of a master that is gone: nobody may open but who holds the lock
+        believed = []
+        if address.host_key_fingerprint:
+            kept = await pin(address, self._folder, self.environment)
+            believed = [*only_keys_of(kept), "-o", f"HostKeyAlias={alias(address)}"]
+        elif address.known_hosts:
+            believed = only_keys_of(Path(address.known_hosts).expanduser())
+        shared = as_options(ControlMaster="yes", ControlPath=self._socket, ControlPersist=PERSIST_SECONDS)
+        mark = secrets.token_hex(8)
+        line = far.line_for(far.exchange(mark, far.hello_body(tuple(self.sent))))
+        argv = ["ssh", *address.options(), *believed, *shared, *self._send(), "--", address.host, line]
+        try:
+            async with asyncio.timeout(address.connect_seconds * 2):
+                stdout, said = await finished(argv, self.environment)
+        except TimeoutError as exc:
+            raise TransportError(
+                f"cannot reach host {address.host}: no answer within {address.connect_seconds * 2} s"
+            ) from exc
+        answer = far.Answer(mark)
+        if answer.end(said.encode()) is None:
+            raise self._no_answer(answer, stdout, said)
+        arrived = far.hello_answer(answer.begin(stdout) or b"")
+        missing = [name for name, value in self.sent.items() if arrived.get(name) != os.fsencode(value)]
+        if missing:
+            await self.close()
+            raise HostUnfit(
+                f"host {address.host} does not accept {', '.join(missing)} of its env_allowlist",
+                hint=f"add `AcceptEnv {' '.join(missing)}` to its sshd_config, or take the names off the list",
+            )
+
+    def _no_answer(self, answer: far.Answer, stdout: bytes, said: str) -> TransportError:
+        if stdout.strip() and answer.begin(stdout) is None:
+            shown = stdout.strip()[:200].decode("utf-8", "replace")
+            return HostUnfit(
+                f"host {self.address.host} does not run commands with sh; it said {shown!r}",
+                hint="the user's login shell must accept `exec sh -c ...`",
+            )
+        return failure(self.address, said)

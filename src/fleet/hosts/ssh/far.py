@@ -1,0 +1,151 @@
+"""What is said to the far side: a piece of sh that arrives whole under any login shell, and how its answer is read.
+
+The login shell gets one line that csh, fish and sh read alike: all that they differ in is written in octal. Marks, new
+for each exchange, tell our output from whatever a login prints, and the far side's code from ssh's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+
+from fleet.errors import TransportError
+
+PLAIN = frozenset(b' "#$%&()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~')
+BLOCK = 4096
+
+# The program is in the login's process group. Our end of its stdin is the lifeline: when it closes, we are gone.
+RUN = """
+exec 3<&0 4>&2 2>/dev/null
+{ read -r x || kill -s KILL 0; } <&3 >/dev/null 3<&- 4>&- &
+line=$!
+( exec %(words)s ) 2>&4 3<&- 4>&- </dev/null
+code=$?
+kill -s KILL $line
+exec 2>&4
+"""
+RUN_WITH_INPUT = """
+exec 3<&0 4>&2 2>/dev/null
+sh -c 'echo $$; head -c "$0"; exec >&-; read -r x || kill -s KILL 0' %(size)d <&3 3<&- 4>&- | {
+    exec 3<&-
+    read -r line
+    ( exec %(words)s ) 2>&4 4>&-
+    code=$?
+    kill -s KILL $line
+    exit $code
+}
+code=$?
+exec 2>&4
+"""
+# Where 126 or 127 is not the program's own, the program cannot be run.
+FOUND = """
+case $code in 126|127)
+    case %(name)s in
+        */*) [ -f %(name)s ] && [ -x %(name)s ] || code=unfound ;;
+        *) command -v %(name)s >/dev/null 2>&1 || code=unfound ;;
+    esac ;;
+esac
+"""
+# dd that cannot fsync has read nothing when it says so; any other failure leaves a wrong size.
+PUT = """
+umask 077
+code=1 new=%(new)s
+if mkdir -p %(folder)s && [ ! -d %(path)s ]; then
+    dd bs=65536 conv=fsync of="$new" 2>/dev/null || cat >"$new"
+    if [ "$(wc -c <"$new")" -eq %(size)d ] && mv -f "$new" %(path)s; then code=0; else rm -f "$new"; fi
+elif [ -d %(path)s ]; then
+    echo 'it is a directory' >&2
+fi
+if [ $code != 0 ]; then
+    left=$(df -Pk %(folder)s 2>/dev/null | awk 'NR == 2 { print $4 }')
+    if [ "$left" = 0 ]; then echo 'No space left on device' >&2; fi
+fi
+"""
+GET = """
+code=0
+exec 3>&1
+if [ -e %(path)s ]; then
+    said=$(dd if=%(path)s bs=%(block)d skip=%(skip)d count=%(count)d 2>&1 >&3) || code=$?
+    if [ $code != 0 ] && [ -e %(path)s ]; then echo "$said" >&2; else code=0; fi
+fi
+"""
+
+
+def line_for(script: str) -> str:
+    """The line that makes any login shell run a piece of sh."""
+    escaped = "".join(chr(byte) if byte in PLAIN else f"\\0{byte:03o}" for byte in os.fsencode(script))
+    return f"""exec sh -c 'eval "$(printf %b "$0")"' '{escaped}'"""
+
+
+def exchange(mark: str, body: str) -> str:
+    """A body that leaves its `code`, between the marks: the first on both streams, the last on stderr."""
+    return f"printf '\\n{mark}\\n'\nprintf '\\n{mark}\\n' >&2\n{body}\nprintf '\\n{mark} %s\\n' \"$code\" >&2\nexit 0\n"
+
+
+def words_of(argv: Sequence[str]) -> str:
+    """The words, quoted for sh. A word with a NUL in it cannot be handed over."""
+    if any("\0" in word for word in argv):
+        raise TransportError(f"cannot run `{argv[0]}`: a word has a NUL in it")
+    return " ".join(map(shlex.quote, argv))
+
+
+def run_body(argv: Sequence[str], size: int) -> str:
+    """Run a program, with so many bytes of stdin, and end it when we are gone. It leaves the code `unfound` of none."""
+    script = RUN_WITH_INPUT if size else RUN
+    return script % {"words": words_of(argv), "size": size} + FOUND % {"name": shlex.quote(argv[0])}
+
+
+def stream_body(argv: Sequence[str]) -> str:
+    """Run a program for what it prints, and end it when we are gone."""
+    return RUN % {"words": words_of(argv) + " 2>/dev/null"}
+
+
+def put_body(path: str, data: bytes, token: str) -> str:
+    """Take a file from stdin; `token` makes its temporary name."""
+    folder, _, name = path.rpartition("/")
+    new = f"{folder}/.{name}.{token}.put"
+    quoted = {"path": shlex.quote(path), "folder": shlex.quote(folder or "/"), "new": shlex.quote(new)}
+    return PUT % {**quoted, "size": len(data)}
+
+
+def get_body(path: str, offset: int, limit: int) -> str:
+    """Give the whole blocks around a part of a file: every dd can do that, and without reading what is before."""
+    skip = offset // BLOCK
+    count = (offset + limit + BLOCK - 1) // BLOCK - skip
+    return GET % {"path": shlex.quote(path), "block": BLOCK, "skip": skip, "count": count}
+
+
+def hello_body(names: Sequence[str]) -> str:
+    """Tell which of our variables arrived, and as what."""
+    return (
+        "".join(f'if [ -n "${{{name}+x}}" ]; then printf \'{name}=%s\\0\' "${name}"; fi\n' for name in names) + "code=0"
+    )
+
+
+def hello_answer(stdout: bytes) -> dict[str, bytes]:
+    """The variables, by their names."""
+    pairs = (each.partition(b"=") for each in stdout.split(b"\0") if each)
+    return {name.decode("ascii", "replace"): value for name, _, value in pairs}
+
+
+class Answer:
+    """The two streams of an exchange, put together as they come."""
+
+    def __init__(self, mark: str) -> None:
+        self._first = f"\n{mark}\n".encode()
+        self._last = re.compile(rb"\n" + mark.encode() + rb" (\w+)\n")
+
+    def begin(self, data: bytes) -> bytes | None:
+        """What follows the first mark; None while it has not come."""
+        _, found, rest = data.partition(self._first)
+        return rest if found else None
+
+    def end(self, stderr: bytes) -> tuple[str, bytes] | None:
+        """The code and what the far side wrote to stderr; None when it did not come to its end."""
+        said = self.begin(stderr)
+        found = self._last.search(said) if said is not None else None
+        if said is None or found is None:
+            return None
+        return found[1].decode(), said[: found.start()]

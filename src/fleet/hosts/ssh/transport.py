@@ -1,0 +1,141 @@
+"""The four verbs of a transport over ssh: each is one exchange on the shared connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+
+from fleet.errors import HostFull, HostUnfit, TransportError
+from fleet.hosts.ssh import far
+from fleet.hosts.ssh.address import SshAddress
+from fleet.hosts.ssh.client import client, failure
+from fleet.hosts.ssh.connection import Connection, Gate
+from fleet.hosts.transport import Completed
+
+CHUNK = 1 << 16
+CHANNELS = 8  # at once on the connection; servers allow ten, and a stream or two are open all the time
+REFUSED = "session open refused by peer"
+REFUSED_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+
+
+class SshTransport:
+    """Programs and files of another machine, as the user that logs in there.
+
+    When it is cancelled it ends the client here and what that had started there. Where the connection is cut, the far
+    side ends it by itself, as soon as it learns of the cut.
+    """
+
+    def __init__(self, address: SshAddress, folder: Path, environment: Mapping[str, str]) -> None:
+        self._connection = Connection(address, folder, environment)
+        self._address = address
+        self._channels = Gate(CHANNELS)
+
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
+        code, stdout, stderr = await self._exchange(far.run_body(argv, len(stdin)), stdin, hold=True)
+        if code == "unfound":
+            raise TransportError(f"cannot run `{argv[0]}` on host {self._address.host}: {_text(stderr)}")
+        return Completed(int(code), stdout, stderr)
+
+    async def put(self, path: str, data: bytes) -> None:
+        code, _, stderr = await self._exchange(far.put_body(path, data, secrets.token_hex(6)), data)
+        if code != "0":
+            raise _refused(f"cannot write {path} on host {self._address.host}", stderr)
+
+    async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
+        code, stdout, stderr = await self._exchange(far.get_body(path, offset, limit))
+        if code != "0":
+            raise _refused(f"cannot read {path} on host {self._address.host}", stderr)
+        begin = offset % far.BLOCK
+        return stdout[begin : begin + limit]
+
+    async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
+        async with self._asked(far.stream_body(argv)) as (process, answer):
+            assert process.stdout is not None
+            assert process.stderr is not None
+            saying = asyncio.ensure_future(process.stderr.read())
+            try:
+                head: bytes | None = b""
+                while chunk := await process.stdout.read(CHUNK):
+                    if head is None:
+                        yield chunk
+                        continue
+                    head += chunk
+                    if (rest := answer.begin(head)) is not None:
+                        head = None
+                        if rest:
+                            yield rest
+                said = await saying
+            finally:
+                saying.cancel()
+            end = answer.end(said)
+            if end is None:
+                raise failure(self._address, _text(said))
+            if end[0] != "0":
+                raise TransportError(f"`{argv[0]}` ended with code {end[0]} on host {self._address.host}")
+
+    async def close(self) -> None:
+        """End the shared connection at once; else it ends by itself a while after its last use."""
+        await self._connection.close()
+
+    async def _exchange(self, body: str, stdin: bytes = b"", *, hold: bool = False) -> tuple[str, bytes, bytes]:
+        """The code, stdout and stderr of a body. `hold`: stdin stays open after the last byte, as the lifeline."""
+        async with self._channels.pass_():
+            for pause in (*REFUSED_SECONDS, None):
+                async with self._asked(body) as (process, answer):
+                    stdout, said = await _communicate(process, stdin, hold=hold)
+                end = answer.end(said)
+                begun = answer.begin(stdout)
+                if end is not None and begun is not None:
+                    return end[0], begun, end[1]
+                if pause is None or begun is not None or REFUSED not in _text(said).lower():
+                    break
+                await asyncio.sleep(pause)  # nothing was run: others use all the sessions that the server allows
+        if REFUSED in _text(said).lower():
+            raise HostUnfit(
+                f"host {self._address.host} allows no further session on the connection",
+                hint=f"raise MaxSessions in its sshd_config; Fleet uses up to {CHANNELS + 2}",
+            )
+        raise failure(self._address, _text(said))
+
+    @contextlib.asynccontextmanager
+    async def _asked(self, body: str) -> AsyncIterator[tuple[Process, far.Answer]]:
+        mark = secrets.token_hex(8)
+        argv = await self._connection.argv(far.line_for(far.exchange(mark, body)))
+        async with client(argv, self._connection.environment) as process:
+            yield process, far.Answer(mark)
+
+
+async def _communicate(process: Process, stdin: bytes, *, hold: bool) -> tuple[bytes, bytes]:
+    """Feed stdin and collect the rest. A far side that reads no more is no error."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+
+    async def feed(writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            writer.write(stdin)
+            await writer.drain()
+        if not hold:
+            writer.close()
+
+    async with asyncio.TaskGroup() as group:
+        feeding = group.create_task(feed(process.stdin))
+        stdout = group.create_task(process.stdout.read())
+        stderr = group.create_task(process.stderr.read())
+        await process.wait()
+        feeding.cancel()
+    return stdout.result(), stderr.result()
+
+
+def _refused(what: str, stderr: bytes) -> TransportError:
+    said = _text(stderr).strip()
+    error = HostFull if "No space left" in said or "quota exceeded" in said.lower() else TransportError
+    return error(f"{what}: {said.splitlines()[-1] if said else 'it failed'}")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,44 @@
+"""Kinds of hosts, and the transports that they stand for."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from fleet import hosts, plugins
+from fleet.config.settings import Settings
+from fleet.errors import NotFound
+from fleet.hosts.kinds import sessions_root
+from fleet.hosts.local import LocalTransport
+from fleet.hosts.ssh.transport import SshTransport
+from fleet.model.reach import Reach
+from fleet.wiring import open_transport
+
+ROOT = Path(__file__).parents[3]
+BUILDER = Reach(kind="ssh", host="builder", working_directory="/srv/work/", agent_binary="claude")
+
+
+def test_the_table_and_the_entry_points_are_the_same() -> None:
+    """Built-ins are registered as a stranger would, and can be loaded without a search."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["entry-points"]["fleet.hosts"] == hosts.BUILT_IN
+
+
+def test_each_kind_has_its_transport() -> None:
+    """What the settings call a kind becomes its transport, without a connection."""
+    assert isinstance(open_transport(BUILDER, Settings()), SshTransport)
+    assert isinstance(open_transport(Reach(kind="local"), Settings()), LocalTransport)
+
+
+def test_a_kind_that_is_not_registered() -> None:
+    """The error lists what there is."""
+    with pytest.raises(NotFound) as caught:
+        plugins.load("hosts", "docker")
+    assert "ssh" in caught.value.hint
+
+
+def test_where_sessions_are() -> None:
+    """They are below the working directory."""
+    assert sessions_root(BUILDER) == "/srv/work/.fleet/sessions"
