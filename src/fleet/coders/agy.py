@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from fleet.coders import windows
 from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
-from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.following import called, followed, launched
+from fleet.coders.judging import by_error, by_exit, by_finish, by_stop
 from fleet.coders.permissions import judged, refuse
-from fleet.coders.reading import count, number, reader, table, tables, words
+from fleet.coders.reading import Line, count, number, reader, table, tables, words
 from fleet.coders.shortening import one_line, short, short_json
 from fleet.coders.tally import Tally
 from fleet.model.launch import Launch
@@ -38,17 +39,17 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     coder_session: str | None = None
     told: Tally = Tally()
-    open_steps: tuple[int, ...] = ()
+    open_calls: tuple[str, ...] = ()
     tools_ok: int = 0
     denied: str = ""  # the last tool that was not allowed
     response: str = ""
     failed: str | None = None  # what the result failed with; empty: SUCCESS; None: there is no result
 
 
-class Spoken(msgspec.Struct, frozen=True):
+class Spoken(Line, frozen=True):
     """The fields of a line that are used; the payload stands under the event's own name."""
 
-    event: str = ""
+    type: str = msgspec.field(default="", name="event")
     conversation_id: Any = None
     init: Any = None
     step_update: Any = None
@@ -82,13 +83,7 @@ class Agy:
         argv += ["--print-timeout", PRINT_TIMEOUT, "--add-dir", work.cwd]
         argv += ["--model", work.model, "--effort", EFFORT] if work.model else []
         argv += ["--conversation", work.resume] if work.resume else []
-        return Launch(
-            argv=tuple(argv),
-            cwd=work.cwd,
-            prompt=_as_line(work.prompt) if on_stdin else work.prompt,
-            prompt_on_stdin=on_stdin,
-            coder_session=work.resume,
-        )
+        return launched(work, argv, on_stdin=on_stdin, prompt=_as_line(work.prompt) if on_stdin else None)
 
     def begin(self, before: State | None = None) -> State:  # noqa: ARG002 (the contract gives it)
         """Nothing told."""
@@ -96,9 +91,7 @@ class Agy:
 
     def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
         """One line of stream-json."""
-        spoken = read(line)
-        step = STEPS.get(spoken.event) if spoken is not None else None
-        return step(state, spoken) if step else (state, ())
+        return followed(STEPS, state, read(line))
 
     def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
         """By what only stderr tells, then by the result, then by the exit code."""
@@ -112,9 +105,7 @@ class Agy:
             return by_error(state.failed)
         if state.failed is None:
             return by_exit(exit, stderr)
-        if state.denied and not (state.response and state.tools_ok):
-            return Outcome(kind=OutcomeKind.DENIED, reason=f"it was not allowed to use {state.denied}")
-        return Outcome(kind=OutcomeKind.OK, reason=one_line(state.response) or "it ended its turn")
+        return by_finish(state.response, denied=state.denied, worked=bool(state.response and state.tools_ok))
 
     def context_limit(self, model: str | None) -> int | None:
         """The model's window, where the name tells its vendor."""
@@ -159,20 +150,13 @@ def _step_update(state: State, line: Spoken) -> Step:
 
 
 def _tool(state: State, step: dict[str, Any], *, over: bool) -> Step:
-    index, info = count(step.get("step_index")), table(step.get("tool_info"))
-    said: list[AnySaid] = []
-    if index not in state.open_steps:
-        name = words(step.get("tool_name")) or words(info.get("name")) or words(step.get("step_type"))
-        said.append(ToolStarted(id=f"step-{index}", name=name, input=short_json(info.get("parameters"))))
-        state = replace(state, open_steps=(*state.open_steps[-63:], index))
-    if over:
-        ok = step.get("state") == "DONE" and not info.get("error")
-        said.append(
-            ToolEnded(id=f"step-{index}", ok=ok, output=short_json(info.get("error") or info.get("output"), 4096))
-        )
-        left = tuple(each for each in state.open_steps if each != index)
-        state = replace(state, open_steps=left, tools_ok=state.tools_ok + ok)
-    return state, tuple(said)
+    call, info = f"step-{count(step.get('step_index'))}", table(step.get("tool_info"))
+    name = words(step.get("tool_name")) or words(info.get("name")) or words(step.get("step_type"))
+    ok = step.get("state") == "DONE" and not info.get("error")
+    output = short_json(info.get("error") or info.get("output"), 4096)
+    started = ToolStarted(id=call, name=name, input=short_json(info.get("parameters")))
+    calls, said = called(state.open_calls, started, ToolEnded(id=call, ok=ok, output=output) if over else None)
+    return replace(state, open_calls=calls, tools_ok=state.tools_ok + (over and ok)), said
 
 
 def _tally(usage: dict[str, Any]) -> Tally:

@@ -18,13 +18,14 @@ from msgspec.structs import replace
 from fleet.coders import windows
 from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
-from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.following import called, followed, launched
+from fleet.coders.judging import by_error, by_exit, by_finish, by_stop
 from fleet.coders.permissions import judged, limited, refuse
 from fleet.coders.reading import Line, count, number, reader, table, tables, words
 from fleet.coders.shortening import one_line, short, short_json
 from fleet.coders.tally import Tally
 from fleet.model.launch import Launch
-from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.outcome import Outcome
 from fleet.model.permission import Permission
 from fleet.model.stream import AnySaid, Notice, Retrying, Started, Text, Thinking, ToolEnded, ToolStarted, TurnEnded
 
@@ -50,7 +51,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     coder_session: str | None = None
     told: Tally = Tally()  # since the thread began, over all its sessions
-    open_items: tuple[str, ...] = ()
+    open_calls: tuple[str, ...] = ()
     error: str = ""  # the last one that was no retry
     waiting: str = ""  # what it retries, without end when the network is gone
     failed: str | None = None  # what the last turn failed with; empty: it was completed; None: no turn has ended
@@ -91,14 +92,7 @@ class Codex:
         argv = [work.program or "codex", "exec", *(("resume",) if work.resume else ()), *FLAGS, *_sandbox(work)]
         argv += ["-m", work.model] if work.model else []
         argv += ["--", *((work.resume,) if work.resume else ()), "-" if on_stdin else work.prompt]
-        return Launch(
-            argv=tuple(argv),
-            cwd=work.cwd,
-            secrets=SECRETS,
-            prompt=work.prompt,
-            prompt_on_stdin=on_stdin,
-            coder_session=work.resume,
-        )
+        return launched(work, argv, on_stdin=on_stdin, secrets=SECRETS)
 
     def begin(self, before: State | None = None) -> State:
         """Nothing told yet, save what the thread's earlier sessions told."""
@@ -106,16 +100,14 @@ class Codex:
 
     def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
         """One line of `--json`."""
-        spoken = read(line)
-        step = STEPS.get(spoken.type) if spoken is not None else None
-        return step(state, spoken) if step else (state, ())
+        return followed(STEPS, state, read(line))
 
     def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
         """By the last turn's end, then by an error without one, then by the exit code and stderr."""
         if stopped := by_stop(exit, stderr, waiting=state.waiting):
             return stopped
         if state.failed == "":
-            return Outcome(kind=OutcomeKind.OK, reason=one_line(state.final_text) or "it ended its turn")
+            return by_finish(state.final_text)
         if state.failed or (exit.code and (state.error or state.waiting)):
             return by_error(state.failed or state.error or state.waiting)
         return by_exit(exit, stderr)
@@ -190,17 +182,11 @@ def _item(state: State, line: Spoken) -> Step:
 
 
 def _tool(state: State, item: dict[str, Any], *, done: bool) -> Step:
-    """Some tools are told only when they have ended: their start is told with it."""
-    known = words(item.get("id"))
-    said: list[AnySaid] = []
-    items = state.open_items
-    if known not in items:
-        said.append(ToolStarted(id=known, name=_tool_name(item), input=_tool_input(item)))
-        items = (*items[-63:], known)
-    if done:
-        said.append(ToolEnded(id=known, ok=_went_well(item), output=_tool_output(item)))
-        items = tuple(each for each in items if each != known)
-    return (state if items == state.open_items else replace(state, open_items=items)), tuple(said)
+    call = words(item.get("id"))
+    started = ToolStarted(id=call, name=_tool_name(item), input=_tool_input(item))
+    ended = ToolEnded(id=call, ok=_went_well(item), output=_tool_output(item)) if done else None
+    calls, said = called(state.open_calls, started, ended)
+    return (state if calls == state.open_calls else replace(state, open_calls=calls)), said
 
 
 def _went_well(item: dict[str, Any]) -> bool:

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from fleet.coders import windows
 from fleet.coders.argv import fits
 from fleet.coders.coder import Exit, Work
-from fleet.coders.judging import by_error, by_exit, by_status, by_stop, by_words
+from fleet.coders.following import followed, launched
+from fleet.coders.judging import by_error, by_exit, by_finish, by_status, by_stop, by_words
 from fleet.coders.permissions import judged, limited, named, refuse
 from fleet.coders.reading import Line, count, reader, table, words
 from fleet.coders.shortening import LONGEST, last_line, one_line, short, short_json
@@ -23,7 +24,7 @@ from fleet.coders.tally import Tally
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.permission import Permission
-from fleet.model.stream import AnySaid, Notice, Started, Text, ToolEnded, ToolStarted, TurnEnded
+from fleet.model.stream import AnySaid, Denied, Notice, Started, Text, ToolEnded, ToolStarted, TurnEnded
 
 SECRETS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT")
 ENV = {
@@ -37,6 +38,8 @@ KINDS = {
     "web": ("web_fetch", "google_web_search"),
 }
 CONSENT = "its approval mode"
+DENIALS = ("policy_violation", "tool_not_registered")  # it takes away what it would have to ask for
+CONFIRMATION = "requires user confirmation"
 STATUS_OF = {status % 256: status for status in (400, 401, 403, 404, 413, 429, 500, 502, 503, 504)}
 CODES = {
     41: (OutcomeKind.AUTH, "no way to sign in is configured"),
@@ -51,6 +54,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     coder_session: str | None = None
     told: Tally = Tally()
     final_text: str = ""  # the words since the last tool
+    open_tools: tuple[tuple[str, str], ...] = ()  # ids and names of calls that have not ended
+    tools_ok: int = 0
+    denied: str = ""  # the last tool that was not allowed
     failed: str | None = None  # what the result failed with; empty: success; None: there is no result
 
 
@@ -100,15 +106,7 @@ class Gemini:
             argv += ["--session-id", work.new_uuid]
         if not on_stdin:
             argv.append(f"--prompt={work.prompt}")  # in one piece: the prompt may begin with a dash
-        return Launch(
-            argv=tuple(argv),
-            cwd=work.cwd,
-            env=dict(ENV),
-            secrets=SECRETS,
-            prompt=work.prompt,
-            prompt_on_stdin=on_stdin,
-            coder_session=work.resume or work.new_uuid or None,
-        )
+        return launched(work, argv, on_stdin=on_stdin, env=ENV, secrets=SECRETS, conversation=work.new_uuid or None)
 
     def begin(self, before: State | None = None) -> State:  # noqa: ARG002 (the contract gives it)
         """Nothing told: every process counts from nothing."""
@@ -116,16 +114,14 @@ class Gemini:
 
     def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
         """One line of stream-json."""
-        spoken = read(line)
-        step = STEPS.get(spoken.type) if spoken is not None else None
-        return step(state, spoken) if step else (state, ())
+        return followed(STEPS, state, read(line))
 
     def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
         """By the result, then by the exit code, which is no ordinary one."""
         if stopped := by_stop(exit, stderr):
             return stopped
         if state.failed == "":
-            return Outcome(kind=OutcomeKind.OK, reason=one_line(state.final_text) or "it ended its turn")
+            return by_finish(state.final_text, denied=state.denied, worked=state.tools_ok > 0)
         return by_error(state.failed) if state.failed else _by_code(exit, stderr)
 
     def context_limit(self, model: str | None) -> int | None:
@@ -174,14 +170,20 @@ def _message(state: State, line: Spoken) -> Step:
 
 
 def _tool_use(state: State, line: Spoken) -> Step:
-    started = ToolStarted(id=words(line.tool_id), name=words(line.tool_name), input=short_json(line.parameters))
-    return (replace(state, final_text="") if state.final_text else state), (started,)
+    call, name = words(line.tool_id), words(line.tool_name)
+    opened = replace(state, final_text="", open_tools=(*state.open_tools[-63:], (call, name)))
+    return opened, (ToolStarted(id=call, name=name, input=short_json(line.parameters)),)
 
 
 def _tool_result(state: State, line: Spoken) -> Step:
-    ok = line.status == "success"
-    output = words(line.output) or words(table(line.error).get("message"))
-    return state, (ToolEnded(id=words(line.tool_id), ok=ok, output=short(output)),)
+    call, error = words(line.tool_id), table(line.error)
+    ok, output = line.status == "success", words(line.output) or words(error.get("message"))
+    ended = ToolEnded(id=call, ok=ok, output=short(output))
+    tool = next((name for known, name in state.open_tools if known == call), "")
+    left = tuple(each for each in state.open_tools if each[0] != call)
+    if ok or not (error.get("type") in DENIALS or CONFIRMATION in output):
+        return replace(state, open_tools=left, tools_ok=state.tools_ok + ok), (ended,)
+    return replace(state, open_tools=left, denied=tool or "a tool"), (ended, Denied(tool=tool, reason=one_line(output)))
 
 
 def _error(state: State, line: Spoken) -> Step:

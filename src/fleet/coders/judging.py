@@ -103,6 +103,16 @@ def by_words(text: str, status: int | None = None) -> OutcomeKind | None:
     return None
 
 
+def by_finish(said: str, *, denied: str = "", worked: bool = True) -> Outcome:
+    """The outcome of a turn that ended well, by its own account.
+
+    Denied only when no tool call succeeded: then the work cannot have been done, whatever the last words say.
+    """
+    if denied and not worked:
+        return Outcome(kind=OutcomeKind.DENIED, reason=f"it was not allowed to use {one_line(denied)}")
+    return Outcome(kind=OutcomeKind.OK, reason=one_line(said) or "it ended its turn")
+
+
 def by_error(text: str, status: int | None = None, resets_at: int | None = None) -> Outcome:
     """The outcome of a turn that failed with these words."""
     kind = by_words(text, status) or OutcomeKind.CRASHED

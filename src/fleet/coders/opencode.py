@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from fleet.coders import windows
 from fleet.coders.coder import Exit, Work
-from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.following import called, followed, launched
+from fleet.coders.judging import by_error, by_exit, by_finish, by_stop
 from fleet.coders.permissions import judged, limited, named, refuse
 from fleet.coders.reading import Line, count, micro, number, reader, table, words
 from fleet.coders.shortening import one_line, short, short_json
@@ -23,6 +24,7 @@ from fleet.model.permission import Permission
 from fleet.model.stream import (
     AnySaid,
     Context,
+    Denied,
     Started,
     Text,
     Thinking,
@@ -37,6 +39,7 @@ ENV = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
 READING = ("read", "glob", "grep", "list", "todowrite", "todoread", "task", "external_directory")
 KINDS = {"read": (), "edit": ("edit",), "shell": ("bash",), "web": ("webfetch", "websearch")}
 RULES = "its permission rules"
+DENIALS = ("The user has specified a rule which prevents you", "Model tried to call unavailable tool")
 NAMED = {
     "ContextOverflowError": OutcomeKind.CONTEXT,
     "MessageOutputLengthError": OutcomeKind.CONTEXT,
@@ -65,6 +68,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     finish: str = ""  # why the last step ended; `stop` is the end of the turn
     failure: Failure | None = None  # an error that no step has followed
     open_calls: tuple[str, ...] = ()
+    tools_ok: int = 0
+    denied: str = ""  # the last tool that was not allowed
     final_text: str = ""
 
 
@@ -99,15 +104,7 @@ class Opencode:
         argv = [work.program or "opencode", "run", "--format", "json", "--auto"]
         argv += ["--model", work.model] if work.model else []
         argv += ["--session", work.resume] if work.resume else []
-        return Launch(
-            argv=tuple(argv),
-            cwd=work.cwd,
-            env=ENV | _permission(work),
-            secrets=SECRETS,
-            prompt=work.prompt,
-            prompt_on_stdin=True,
-            coder_session=work.resume,
-        )
+        return launched(work, argv, on_stdin=True, env=ENV | _permission(work), secrets=SECRETS)
 
     def begin(self, before: State | None = None) -> State:  # noqa: ARG002 (the contract gives it)
         """Nothing to carry: usage comes by the step."""
@@ -116,13 +113,10 @@ class Opencode:
     def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
         """One line of `--format json`."""
         spoken = read(line)
-        step = STEPS.get(spoken.type) if spoken is not None else None
-        if step is None or spoken is None:
-            return state, ()
-        session = words(spoken.session)
+        session = words(spoken.session) if spoken is not None and spoken.type in STEPS else ""
         if not session or session == state.coder_session:
-            return step(state, spoken)
-        state, said = step(replace(state, coder_session=session), spoken)
+            return followed(STEPS, state, spoken)
+        state, said = followed(STEPS, replace(state, coder_session=session), spoken)
         return state, (Started(coder_session=session), *said)
 
     def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
@@ -132,7 +126,7 @@ class Opencode:
         if state.failure:
             return _by_failure(state.failure)
         if state.finish == "stop":
-            return Outcome(kind=OutcomeKind.OK, reason=one_line(state.final_text) or "it ended its turn")
+            return by_finish(state.final_text, denied=state.denied, worked=state.tools_ok > 0)
         if state.finish in FINISHED:
             kind, reason = FINISHED[state.finish]
             return Outcome(kind=kind, reason=reason)
@@ -189,18 +183,18 @@ def _reasoning(state: State, line: Spoken) -> Step:
 def _tool_use(state: State, line: Spoken) -> Step:
     """A call is mostly told when it is over: its start is told with it."""
     part = table(line.part)
-    call, now = words(part.get("callID")), table(part.get("state"))
-    over = now.get("status") in ("completed", "error")
-    said: list[AnySaid] = []
-    calls = state.open_calls
-    if call not in calls:
-        said.append(ToolStarted(id=call, name=words(part.get("tool")), input=short_json(now.get("input"))))
-        calls = (*calls[-63:], call)
-    if over:
-        output = words(now.get("output")) or words(now.get("error"))
-        said.append(ToolEnded(id=call, ok=now.get("status") == "completed", output=short(output)))
-        calls = tuple(each for each in calls if each != call)
-    return (state if calls == state.open_calls else replace(state, open_calls=calls)), tuple(said)
+    call, tool, now = words(part.get("callID")), words(part.get("tool")), table(part.get("state"))
+    status, error = now.get("status"), words(now.get("error"))
+    ended = None
+    if status in ("completed", "error"):
+        ended = ToolEnded(id=call, ok=status == "completed", output=short(words(now.get("output")) or error))
+    calls, said = called(state.open_calls, ToolStarted(id=call, name=tool, input=short_json(now.get("input"))), ended)
+    if error.startswith(DENIALS):
+        return replace(state, open_calls=calls, denied=tool), (*said, Denied(tool=tool, reason=one_line(error)))
+    right = state.tools_ok + (ended is not None and ended.ok)
+    if (calls, right) == (state.open_calls, state.tools_ok):
+        return state, said
+    return replace(state, open_calls=calls, tools_ok=right), said
 
 
 def _step_finish(state: State, line: Spoken) -> Step:

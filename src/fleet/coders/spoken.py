@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.coders.coder import Exit
-from fleet.coders.judging import by_error, by_exit, by_stop
+from fleet.coders.judging import by_error, by_exit, by_finish, by_stop
 from fleet.coders.reading import BROKEN
 from fleet.coders.shortening import LONGEST, last_line, one_line, short
 from fleet.model.outcome import Outcome, OutcomeKind
@@ -83,10 +83,8 @@ def outcome(state: State, exit: Exit, stderr: str) -> Outcome:
         return _failed(state.ended, state)
     if not state.ended and (exit.code != 0 or exit.signal):
         return by_exit(exit, stderr)
-    if state.denied and not state.tools_ok:
-        return Outcome(kind=OutcomeKind.DENIED, reason=f"it was not allowed to use {one_line(state.denied)}")
-    said = (state.ended.final_text if state.ended else None) or state.last_text
-    return Outcome(kind=OutcomeKind.OK, reason=one_line(said) or "it ended with exit code 0")
+    said = (state.ended.final_text if state.ended else None) or state.last_text or "it ended with exit code 0"
+    return by_finish(said, denied=state.denied, worked=state.tools_ok > 0)
 
 
 def _failed(ended: TurnEnded, state: State) -> Outcome:

@@ -56,7 +56,7 @@ def note_denial(state: State, call: str, tool: str, reason: str) -> Step:
     """One denial, told once; hooks that deny are seen only in the result."""
     if call and call in state.denied:
         return state, ()
-    noted = replace(state, denied=(*state.denied[1 - MOST_REMEMBERED :], call), last_denied=tool)
+    noted = replace(state, denied=(*state.denied[1 - MOST_REMEMBERED :], call), last_denied=tool or "a tool")
     return noted, (Denied(tool=tool, reason=one_line(reason)),)
 
 

@@ -12,7 +12,7 @@ import re
 from fleet.coders.claude.result import ABORTED
 from fleet.coders.claude.state import Ended, State
 from fleet.coders.coder import Exit
-from fleet.coders.judging import by_exit, by_status, by_stop, by_words
+from fleet.coders.judging import by_exit, by_finish, by_status, by_stop, by_words
 from fleet.model.outcome import Outcome, OutcomeKind
 
 ENDS = {
@@ -50,20 +50,13 @@ def outcome(state: State, exit: Exit, stderr: str) -> Outcome:
         return by_exit(exit, stderr)
     end = state.ended
     if not end.failed and end.terminal_reason not in ABORTED:
-        return _finished(state, end)
+        return by_finish(end.text, denied=state.last_denied, worked=state.tools_ok > 0)
     kind = _kind(end)
     return Outcome(
         kind=kind,
         reason=_reason(end, kind),
         resets_at=_resets_at(state, end) if kind is OutcomeKind.PLAN_LIMIT else None,
     )
-
-
-def _finished(state: State, end: Ended) -> Outcome:
-    """Denied only when no tool call succeeded: then the work cannot have been done, whatever the last words say."""
-    if state.denied and not state.tools_ok:
-        return Outcome(kind=OutcomeKind.DENIED, reason=f"it was not allowed to use {state.last_denied or 'a tool'}")
-    return Outcome(kind=OutcomeKind.OK, reason=end.text or "it ended its turn")
 
 
 def _kind(end: Ended) -> OutcomeKind:
