@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
 from fleet.testing.transport_contract import TransportContract
 from tests.support.programs import need
-from tests.support.sshd import HINT, Sshd, sshd
+from tests.support.sshd import HINT, Sshd, only_busybox, sshd
 
 LOGINS = ("plain", "banner", "busybox", "fish", "tcsh")
 BANNER = "echo 'Welcome to this machine!'; echo 'Mind the step.' >&2\n"
@@ -38,11 +37,7 @@ def with_a_login(request: pytest.FixtureRequest) -> Iterator[Sshd]:
         if request.param == "banner":
             (server.home / ".bashrc").write_text(BANNER)
         if request.param == "busybox":
-            busybox = need("busybox", shutil.which("busybox"), "install busybox")
-            place = server.directory / "bin"
-            place.mkdir()
-            subprocess.run([busybox, "--install", "-s", str(place)], check=True, stderr=subprocess.DEVNULL)
-            server.set_environment(PATH=str(place))
+            only_busybox(server)
         yield server
 
 

@@ -245,7 +245,7 @@ def small_disk(host: SessionHost) -> Iterator[SessionHost]:
     place.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none", str(place)], check=False)
     need("a small disk", "mounted" if mounted.returncode == 0 else None, "run where tmpfs can be mounted")
-    yield SessionHost(place, host.shell)
+    yield host.elsewhere(place)
     until(lambda: subprocess.run(["umount", str(place)], check=False, stderr=subprocess.DEVNULL).returncode == 0)
 
 

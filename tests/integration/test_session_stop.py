@@ -74,7 +74,7 @@ def test_nothing_is_left(host: SessionHost) -> None:
 
 def test_a_neighbour_is_not_touched(host: SessionHost) -> None:
     """Stopping a session leaves alone one whose name begins with its own, and one of its name in another home."""
-    elsewhere = SessionHost(host.root / "it's $another (home)", host.shell)
+    elsewhere = host.elsewhere(host.root / "it's $another (home)")
     one, other, namesake = host.session(name="t.1"), host.session(name="t.10"), elsewhere.session(name="t.1")
     for session in (one, other, namesake):
         do(session.prepare(Launch(argv=("sleep", "1000"), cwd="/"), Rules(use_cgroup=False)))

@@ -18,6 +18,7 @@ from fleet.hosts.facts import HostState, Observed
 from fleet.hosts.launch_file import Rules
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.session import HostedSession
+from fleet.hosts.transport import Transport
 from fleet.model.launch import Launch
 from tests.support.programs import need
 
@@ -91,11 +92,15 @@ def processes_with(word: bytes, *, files: tuple[str, ...] = ("cmdline", "environ
 class SessionHost:
     """Sessions below one directory, under one shell."""
 
-    def __init__(self, root: Path, shell: tuple[str, ...]) -> None:
+    def __init__(self, root: Path, shell: tuple[str, ...], transport: Transport | None = None) -> None:
         self.root = root
         self.shell = shell
-        self.transport = LocalTransport()
+        self.transport = transport or LocalTransport()
         self._count = 0
+
+    def elsewhere(self, root: Path) -> SessionHost:
+        """Another place on the same machine."""
+        return SessionHost(root, self.shell, self.transport)
 
     def session(self, *, epoch: int = 1, name: str | None = None) -> HostedSession:
         """A handle on a new session, or on the one that is named."""

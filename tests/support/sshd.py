@@ -151,6 +151,23 @@ class Sshd:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
 
+def only_busybox(server: Sshd) -> None:
+    """From now on whoever logs in finds no program but those of busybox, and its sh."""
+    busybox = need("busybox", shutil.which("busybox"), "install busybox")
+    place = server.directory / "bin"
+    place.mkdir()
+    subprocess.run([busybox, "--install", "-s", str(place)], check=True, stderr=subprocess.DEVNULL)
+    server.set_environment(PATH=str(place))
+
+
+def busybox_sh(server: Sshd) -> None:
+    """From now on `sh` is busybox over there; the other programs are as they were."""
+    place = server.directory / "bin"
+    place.mkdir()
+    (place / "sh").symlink_to(need("busybox", shutil.which("busybox"), "install busybox"))
+    server.set_environment(PATH=f"{place}:{os.environ['PATH']}")
+
+
 @contextlib.contextmanager
 def sshd(**given: Any) -> Iterator[Sshd]:
     """A server that listens, in a directory with a short name."""
