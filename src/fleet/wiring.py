@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fleet.hosts.kinds import HostKind
     from fleet.hosts.transport import Transport
     from fleet.model.reach import Reach
+    from fleet.sources.source import Source
     from fleet.store.engine import Engine
     from fleet.store.reads import Reads
     from fleet.store.store import Store
@@ -149,6 +150,7 @@ def open_house(home: Home, settings: Settings, *, coder: str | None, model: str 
         coder=coder,
         model=model,
         mirror=mirroring(home, settings, store),
+        source=open_source(home, settings),
     )
 
 
@@ -158,6 +160,16 @@ def open_transport(reach: Reach, settings: Settings) -> Transport:
 
     kind: HostKind = plugins.load("hosts", reach.kind)
     return kind.transport(reach, environ(), connect_seconds=settings.timeouts.health_probe)
+
+
+def open_source(home: Home, settings: Settings) -> Source | None:
+    """The outside queue that feeds this home's, if there is one. It need not answer yet."""
+    if settings.queue.source != "beads":
+        return None
+    from fleet.sources.beads import Bd, find_bd
+    from fleet.sources.beads_source import BeadsSource
+
+    return BeadsSource(home, lambda: Bd(home, find_bd(environ()), environ()))
 
 
 def load_coder(name: str, settings: Settings) -> Coder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,41 +14,7 @@ from fleet.config.home import Home
 from fleet.errors import ProgramError
 from fleet.sources.bd_answers import Trouble
 from fleet.sources.beads import Bd, has_queue, init_beads
-from tests.support.bd import Said, fleet_process, isolated, real_bd
-
-
-class Beads:
-    """A home whose queue bd keeps, inside a repository that is none of its business."""
-
-    def __init__(self, path: Path, bd: str) -> None:
-        self.path = path
-        self.home = path / "repository" / "home"
-        self.project = path / "project"
-        self.project.mkdir()
-        self.env = isolated(path)
-        self.env["PATH"] = f"{Path(bd).parent}{os.pathsep}{self.env['PATH']}"
-        self.git("init", "--quiet", str(path / "repository"))
-        self.home.mkdir(mode=0o700)
-        assert self.fleet("init").code == 0
-        assert self.fleet("config", "set", "queue.source=beads").code == 0
-
-    def git(self, *words: str) -> str:
-        """Run git in the repository around the home."""
-        cwd = self.path / "repository" if (self.path / "repository").is_dir() else self.path
-        done = subprocess.run(["git", *words], cwd=cwd, env=self.env, check=True, capture_output=True, text=True)
-        return done.stdout
-
-    def fleet(self, *words: str, stdin: str = "") -> Said:
-        """Run fleet from the project's directory."""
-        return fleet_process(self.env, self.project, "--home", str(self.home), *words, stdin=stdin)
-
-    def bd(self, *words: str, stdin: str = "") -> Said:
-        """Run `fleet bd`."""
-        return self.fleet("bd", *words, stdin=stdin)
-
-    def task_json(self, uid: str) -> dict[str, object]:
-        """What Fleet keeps beside an issue."""
-        return dict(json.loads((self.home / "tasks" / uid / "task.json").read_text()))
+from tests.support.bd import Beads, fleet_process, real_bd
 
 
 @pytest.fixture(scope="module")
@@ -281,9 +246,12 @@ def test_the_queue_commands_speak_of_bds_queue(beads: Beads) -> None:
 
 
 @pytest.mark.real_bd
-def test_what_only_fleets_own_queue_can_do_is_refused(beads: Beads) -> None:
-    """A command that cannot act on bd's queue says which one can, and never shows another queue."""
-    for words in (("stop", "--all"), ("questions",), ("answer", "x", "y"), ("task", "x", "set", "coder=codex")):
+def test_what_nobody_has_taken_is_left_to_bd(beads: Beads) -> None:
+    """A command that needs a task says that an issue has not become one yet, and what to do instead."""
+    for words in (("stop", "x-1"), ("why", "x-1"), ("answer", "x-1", "y"), ("task", "x-1", "set", "coder=codex")):
         said = beads.fleet(*words)
-        assert said.code == 2, said
+        assert said.code == 4, said
         assert "kept by bd" in said.err
+        assert "x-1" in said.err.partition("hint:")[2]
+    assert beads.fleet("stop", "--all").err == "nothing to stop\n"
+    assert beads.fleet("questions").err == "nothing waits for you\n"

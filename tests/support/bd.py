@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -142,3 +143,37 @@ def fleet_process(env: dict[str, str], cwd: Path, *words: str, stdin: str = "") 
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+class Beads:
+    """A home whose queue bd keeps, inside a repository that is none of its business."""
+
+    def __init__(self, path: Path, bd: str) -> None:
+        self.path = path
+        self.home = path / "repository" / "home"
+        self.project = path / "project"
+        self.project.mkdir()
+        self.env = isolated(path)
+        self.env["PATH"] = f"{Path(bd).parent}{os.pathsep}{self.env['PATH']}"
+        self.git("init", "--quiet", str(path / "repository"))
+        self.home.mkdir(mode=0o700)
+        assert self.fleet("init").code == 0
+        assert self.fleet("config", "set", "queue.source=beads").code == 0
+
+    def git(self, *words: str) -> str:
+        """Run git in the repository around the home."""
+        cwd = self.path / "repository" if (self.path / "repository").is_dir() else self.path
+        done = subprocess.run(["git", *words], cwd=cwd, env=self.env, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    def fleet(self, *words: str, stdin: str = "") -> Said:
+        """Run fleet from the project's directory."""
+        return fleet_process(self.env, self.project, "--home", str(self.home), *words, stdin=stdin)
+
+    def bd(self, *words: str, stdin: str = "") -> Said:
+        """Run `fleet bd`."""
+        return self.fleet("bd", *words, stdin=stdin)
+
+    def task_json(self, uid: str) -> dict[str, object]:
+        """What Fleet keeps beside an issue."""
+        return dict(json.loads((self.home / "tasks" / uid / "task.json").read_text()))

@@ -28,7 +28,7 @@ SHARED = {
 }
 OURS = {
     "ready": SHARED | {"fleet.cli.ready", "fleet.cli.words"},
-    "status": SHARED | {"fleet.cli.status", "fleet.cli.words", "fleet.projections.status"},
+    "status": SHARED | {"fleet.cli.status", "fleet.cli.words", "fleet.projections.status", "fleet.store.feedfile"},
 }
 THEIRS = {"apsw", "msgspec", "typing_extensions"}  # the last only where it is installed: msgspec looks for it
 HEAVY = {

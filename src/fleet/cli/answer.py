@@ -27,10 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Record the answer."""
     from fleet.cli.add import read_text
-    from fleet.cli.beads_queue import refuse_beads
+    from fleet.cli.beads_queue import refuse_untaken
     from fleet.cli.show import detail_of
 
-    refuse_beads(context, f'fleet bd update {args.id} --status open --assignee ""')
+    refuse_untaken(args.id, context, f"see it with `fleet bd show {args.id}`")
     task = context.control.answer(args.id, read_text(args.text))
     if context.json:
         context.print_json(detail_of(context, task))

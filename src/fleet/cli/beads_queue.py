@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from fleet.errors import NotFound, ProgramError, UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
+    from fleet.model.task import Task
+    from fleet.projections.queue import TaskLine
     from fleet.sources.beads import Bd
 
 STATUSES = {
@@ -22,23 +22,19 @@ STATUSES = {
 }
 
 
-class Beside(msgspec.Struct):
-    """What Fleet keeps beside an issue, in task.json."""
-
-    cwd: str | None = None
-    coder: str | None = None
-    model: str | None = None
-
-
 def keeps_the_queue(context: Context) -> bool:
     """Whether the queue of this home is bd's."""
     return context.settings.queue.source == "beads"
 
 
-def refuse_beads(context: Context, instead: str) -> None:
-    """For what only Fleet's own queue can do: say which command acts on bd's."""
-    if keeps_the_queue(context):
-        raise UsageError("the queue of this home is kept by bd", hint=f"use `{instead}`")
+def refuse_untaken(word: str, context: Context, instead: str) -> None:
+    """For what needs a task: an issue that no supervisor has taken yet is bd's alone; say how to act on that."""
+    if not keeps_the_queue(context):
+        return
+    try:
+        context.reads.find(word)
+    except NotFound as exc:
+        raise NotFound(f"no supervisor has taken `{word}` yet; the queue is kept by bd", hint=instead) from exc
 
 
 def add(args: argparse.Namespace, context: Context) -> int:
@@ -61,58 +57,46 @@ def ready(args: argparse.Namespace, context: Context) -> int:
     """`fleet ready`, from `bd ready`."""
     from fleet.cli.ready import print_lines
     from fleet.projections.queue import ReadyLine
+    from fleet.store.taskfile import beside
 
-    rows = _rows(_bd(context), "ready", "--limit", str(args.limit), "--exclude-type", "epic")
+    rows = _rows(_bd(context), "ready", "--limit", "0", "--exclude-type", "epic")
+    rows.sort(key=lambda row: (row["priority"], row["created_at"], row["id"]))  # as a supervisor takes them
     found = [
-        ReadyLine(id=row["id"], title=row["title"], cwd=_beside(context, row["id"]).cwd, priority=row["priority"])
-        for row in rows
+        ReadyLine(id=row["id"], title=row["title"], cwd=beside(context.home, row["id"]).cwd, priority=row["priority"])
+        for row in rows[: args.limit]
     ]
     print_lines(found, args.limit, context, nothing="bd has nothing ready")
     return 0
 
 
 def show(args: argparse.Namespace, context: Context) -> int:
-    """`fleet show`, from `bd show`."""
+    """`fleet show`, from `bd show`; with what Fleet knows of it once it has been taken."""
+    from fleet.cli.show import detail_of
     from fleet.projections.beads import envelope
 
     row = _issue(_bd(context), args.id)
+    task = _task(row["id"], context)
     if context.json:
-        context.print_json(envelope([row]))
+        context.print_json(envelope([row | ({"fleet": detail_of(context, task)} if task else {})]))
         return 0
-    context.print("\n".join(_lines(row, context)))
+    context.print("\n".join(_lines(row, task, context)))
     return 0
 
 
 def tasks(args: argparse.Namespace, context: Context) -> int:
-    """`fleet tasks`, from `bd list`."""
+    """`fleet tasks`, from `bd list`; with how the sessions fare of those that Fleet has taken."""
     from fleet.cli.tasks import print_table
-    from fleet.model.states import TaskState
-    from fleet.model.task import effective
-    from fleet.projections.queue import TaskLine
+    from fleet.cli.words import now_ms
+    from fleet.projections.queue import line
 
     chosen = args.status or "running"
     words = ["--all"] if chosen == "all" else [f"--status={_status(chosen)}"]
-    defaults = context.settings.supervisor
+    rows = _rows(_bd(context), "list", *words, "--limit", str(args.limit))
+    taken = context.reads.tasks_by_uid(row["id"] for row in rows)
     found = []
-    for row in _rows(_bd(context), "list", *words, "--limit", str(args.limit)):
-        beside = _beside(context, row["id"])
-        will = effective(
-            beside.coder, beside.model, default_coder=defaults.coder, default_model=defaults.inherited_model
-        )
-        state = next((ours for ours, theirs in STATUSES.items() if theirs == row["status"]), "blocked")
-        line = TaskLine(
-            id=row["id"],
-            title=row["title"],
-            state=TaskState(state),
-            priority=row["priority"],
-            coder=will.coder,
-            coder_inherited=will.coder_inherited,
-            model=will.model,
-            model_inherited=will.model_inherited,
-            cwd=beside.cwd,
-            reason=row.get("notes", ""),
-        )
-        found.append(line)
+    for row in rows:
+        task = taken.get(row["id"])
+        found.append(line(context.reads, context.settings, task, now_ms()) if task else _line(row, context))
     if context.json:
         context.print_json(found)
     elif found:
@@ -120,6 +104,30 @@ def tasks(args: argparse.Namespace, context: Context) -> int:
     else:
         context.note(f"bd has no task that is {chosen}")
     return 0
+
+
+def _line(row: dict[str, Any], context: Context) -> TaskLine:
+    """An issue that only bd knows."""
+    from fleet.model.states import TaskState
+    from fleet.model.task import effective
+    from fleet.projections.queue import TaskLine
+    from fleet.store.taskfile import beside
+
+    kept, defaults = beside(context.home, row["id"]), context.settings.supervisor
+    will = effective(kept.coder, kept.model, default_coder=defaults.coder, default_model=defaults.inherited_model)
+    state = next((ours for ours, theirs in STATUSES.items() if theirs == row["status"]), "blocked")
+    return TaskLine(
+        id=row["id"],
+        title=row["title"],
+        state=TaskState(state),
+        priority=row["priority"],
+        coder=will.coder,
+        coder_inherited=will.coder_inherited,
+        model=will.model,
+        model_inherited=will.model_inherited,
+        cwd=kept.cwd,
+        reason=row.get("notes", ""),
+    )
 
 
 def uid_of(word: str, context: Context) -> str:
@@ -165,29 +173,35 @@ def _issue(bd: Bd, word: str) -> dict[str, Any]:
     return dict(rows[0])
 
 
-def _beside(context: Context, uid: str) -> Beside:
-    """What stands in task.json; a file that is missing or broken says nothing."""
-    try:
-        return msgspec.json.decode((context.home.task_dir(uid) / "task.json").read_bytes(), type=Beside)
-    except (OSError, msgspec.DecodeError):
-        return Beside()
+def _task(uid: str, context: Context) -> Task | None:
+    """The task that an issue became; None while nobody has taken it."""
+    return context.reads.tasks_by_uid([uid]).get(uid)
 
 
-def _lines(row: dict[str, Any], context: Context) -> list[str]:
+def _lines(row: dict[str, Any], task: Task | None, context: Context) -> list[str]:
     from fleet.cli.show import inherited
     from fleet.model.task import effective
+    from fleet.store.taskfile import beside
 
-    beside, defaults = _beside(context, row["id"]), context.settings.supervisor
-    will = effective(beside.coder, beside.model, default_coder=defaults.coder, default_model=defaults.inherited_model)
+    kept, defaults = beside(context.home, row["id"]), context.settings.supervisor
+    will = effective(kept.coder, kept.model, default_coder=defaults.coder, default_model=defaults.inherited_model)
     pairs = [
         ("id", row["id"]),
         ("title", row["title"]),
         ("status", row["status"]),
         ("notes", row.get("notes", "")),
-        ("cwd", beside.cwd or str(context.home.path)),
+        ("in Fleet", _standing(task) if task else ""),
+        ("cwd", kept.cwd or str(context.home.path)),
         ("coder", inherited(will.coder, will.coder_inherited)),
         ("model", inherited(will.model or "the coder's own", will.model_inherited)),
         ("priority", str(row["priority"])),
+        ("attempts", str(task.epoch) if task and task.epoch else ""),
+        ("receipt", (task.receipt or "") if task else ""),
     ]
     lines = [f"{name + ':':<11} {value}" for name, value in pairs if value]
     return [*lines, "", row["description"].rstrip()] if row.get("description") else lines
+
+
+def _standing(task: Task) -> str:
+    why = task.block.text if task.block else task.reason
+    return task.state.value + (f": {why}" if why else "")

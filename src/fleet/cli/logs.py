@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """The last lines of log.jsonl, and what comes after them."""
     from fleet.cli.beads_queue import uid_of
 
-    found = SESSION.fullmatch(args.id)
+    found = None if (context.home.tasks / args.id).is_dir() else SESSION.fullmatch(args.id)
     uid = uid_of(found[1] if found else args.id, context)
     only = f"{uid}.{args.id.rpartition('.')[2]}" if found else None
     file = context.home.task_dir(uid) / "log.jsonl"
@@ -182,10 +182,10 @@ class Follower:
 
 
 def _task(uid: str, context: Context) -> Task | None:
-    """The task as it stands; None where bd keeps the queue, and Fleet does not know."""
+    """The task as it stands; None where bd keeps the queue and nobody has taken it."""
     from fleet.cli.beads_queue import keeps_the_queue
 
-    return None if keeps_the_queue(context) else context.reads.task(uid)
+    return context.reads.tasks_by_uid([uid]).get(uid) if keeps_the_queue(context) else context.reads.task(uid)
 
 
 def _is_over(task: Task, only: str | None) -> bool:
@@ -212,10 +212,6 @@ def _note_wait(task: Task | None, before: str, context: Context) -> str:
 
 def _sum_up(uid: str, only: str | None, context: Context) -> None:
     """What the last session, or the one that was named, has used; counted as it was read."""
-    from fleet.cli.beads_queue import keeps_the_queue
-
-    if keeps_the_queue(context):
-        return
     sessions = [session for session in context.reads.sessions(task=uid) if only in (None, session.id)]
     if not sessions:
         return

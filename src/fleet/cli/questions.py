@@ -20,11 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """The oldest of the most urgent first."""
-    from fleet.cli.beads_queue import refuse_beads
     from fleet.cli.words import ago
     from fleet.projections.queue import questions
 
-    refuse_beads(context, "fleet bd list --status blocked")
     found = questions(context.reads)
     if context.json:
         context.print_json(found)

@@ -26,14 +26,27 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     if args.run:
         context.reads.run(args.run)
-    found = status(context.reads, str(context.home.path), args.run)
+    found = status(context.reads, context.home, args.run)
     if context.json:
         context.print_json(found)
     else:
         context.print("\n".join(_lines(found)))
         if context.settings.queue.source == "beads":
-            context.print("The queue is kept by bd: fleet bd stats")
+            context.print(_queue(found))
     return 0
+
+
+def _queue(found: Status) -> str:
+    """How the outside queue answers, as far as a supervisor has asked it."""
+    from fleet.cli.words import ago
+
+    last = found.queue
+    if last is None or not found.supervisors:
+        return "Queue: kept by bd; the tasks above are those that were taken from it (fleet bd stats shows all)"
+    if last.error:
+        return f"Queue: bd has failed since {ago(last.since)} and is asked again: {last.error}"
+    waits = f"{last.left} more ready" if last.left else "all that is ready is taken"
+    return f"Queue: kept by bd; {waits} ({ago(last.at)})"
 
 
 def _lines(found: Status) -> list[str]:

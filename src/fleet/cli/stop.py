@@ -27,13 +27,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Cancel, and say what became of each."""
-    from fleet.cli.beads_queue import refuse_beads
+    from fleet.cli.beads_queue import refuse_untaken
     from fleet.cli.show import detail_of
     from fleet.model.intent import Intent
 
-    refuse_beads(context, "fleet bd close ID")
     if bool(args.id) == args.all:
         raise UsageError("give one task, or --all")
+    if args.id:
+        refuse_untaken(args.id, context, f"close it with `fleet bd close {args.id}`")
     stopped = context.control.stop_all(args.reason) if args.all else context.control.stop(args.id, args.reason)
     if context.json:
         context.print_json([one if isinstance(one, Intent) else detail_of(context, one) for one in stopped])

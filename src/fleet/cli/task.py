@@ -111,11 +111,11 @@ def _events(uid: str, context: Context) -> int:
 
 def _set(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.add import directory
-    from fleet.cli.beads_queue import refuse_beads
+    from fleet.cli.beads_queue import refuse_untaken
     from fleet.cli.show import detail_of
     from fleet.control.control import parse_settings
 
-    refuse_beads(context, f"an editor on {context.home.task_dir(args.id) / 'task.json'}")
+    refuse_untaken(args.id, context, f"edit {context.home.task_dir(args.id) / 'task.json'}")
     if not args.pairs:
         raise UsageError("nothing to set", hint=f"fleet task {args.id} set coder=codex")
     pairs = [

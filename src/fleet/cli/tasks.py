@@ -89,11 +89,8 @@ def parse_states(word: str | None) -> frozenset[TaskState] | None:
 
 def _watch(args: argparse.Namespace, context: Context) -> int:
     """The table again and again, in its place; until Ctrl-C."""
-    from fleet.cli.beads_queue import refuse_beads
-
     if context.json or not context.out.isatty():
         raise UsageError("--watch needs a terminal", hint="`fleet ledger tail -f` follows without one")
-    refuse_beads(context, "fleet bd list")
     states = parse_states(args.status)
 
     import time

@@ -56,6 +56,7 @@ class NewTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     title: str
     description: str = ""
+    uid: str | None = None  # given by the outside queue that it comes from; else the store makes one
     task_id: str | None = None
     priority: int = DEFAULT_PRIORITY
     coder: str | None = None

@@ -95,8 +95,12 @@ def lines(
     reads: Reads, settings: Settings, *, states: frozenset[TaskState] | None, limit: int, now: int
 ) -> list[TaskLine]:
     """Tasks in some states (None: in any), with how their sessions fare."""
-    found = reads.tasks(states, limit=limit)
-    return [TaskLine(**_line(reads, settings, task, now)) for task in found]  # type: ignore[arg-type]
+    return [line(reads, settings, task, now) for task in reads.tasks(states, limit=limit)]
+
+
+def line(reads: Reads, settings: Settings, task: Task, now: int) -> TaskLine:
+    """A task, with how its session fares if it has one."""
+    return TaskLine(**_line(reads, settings, task, now))  # type: ignore[arg-type]
 
 
 def detail(
@@ -104,9 +108,9 @@ def detail(
 ) -> TaskDetail:
     """One task in full. `edited` is what stands in its task.json that Fleet did not write there."""
     unmet = dict(reads.unmet(task.uid))
-    line = _line(reads, settings, task, now)
+    fields = _line(reads, settings, task, now)
     return TaskDetail(
-        **line,  # type: ignore[arg-type]  # the fields of TaskLine, by name
+        **fields,  # type: ignore[arg-type]  # the fields of TaskLine, by name
         description=task.description,
         run=task.run,
         host=task.host,

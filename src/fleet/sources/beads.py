@@ -69,6 +69,7 @@ class Bd:
         self.program = program
         self._env = environment(home, env)
         self._one_at_a_time = threading.Lock()
+        self._running: subprocess.Popen[bytes] | None = None
 
     def forward(self, words: Sequence[str]) -> int:
         """Let bd speak with the terminal itself; returns its exit code. Ctrl-C reaches bd, and we wait for its end."""
@@ -93,6 +94,7 @@ class Bd:
                 stderr=subprocess.PIPE,
                 process_group=0,
             )
+            self._running = process
             try:
                 stdout, stderr = process.communicate(stdin, timeout=seconds)
             except subprocess.TimeoutExpired:
@@ -102,7 +104,16 @@ class Bd:
             except BaseException:
                 _end(process)
                 raise
+            finally:
+                self._running = None
         return read(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+
+    def stop(self) -> None:
+        """End a call that another thread makes: the supervisor does not wait for it. It may have happened."""
+        process = self._running
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
 
     def version(self) -> Version:
         """Which bd this is. One that is not beads, or too old to be trusted, is refused."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fleet.errors import Conflict, CycleError, IllegalMove, NotFound, UsageError
 from fleet.model import event as ev
-from fleet.model.ids import ALPHABET, run_subject, slug
+from fleet.model.ids import ALPHABET, check_token, run_subject, slug
 from fleet.model.receipt import Awaits, Verdict
 from fleet.model.run import NewRun, Run
 from fleet.model.states import ENDED, IN_PROGRESS, STATE_OF_RESULT, UNMET, Result, TaskState
@@ -21,13 +21,17 @@ from fleet.store.transition import apply, open_receipt, receipt_from
 
 
 def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefix: str) -> list[Task]:
-    """All of the tasks enter the queue, or none does. `needs` name tasks of this submission or of the store."""
+    """All of the tasks enter the queue, or none does. `needs` name tasks of this submission or of the store.
+
+    A uid that is given and taken is refused: whoever gives uids asks first whether the task is there.
+    """
     own = _own_ids(new)
     _refuse_cycles(new, own)
     made_run = _create_run(tx, run, len(new), by) if run else None
     states: dict[str, TaskState] = {}
-    for _ in new:
-        states[_mint(tx, "tasks", "uid", prefix, taken=states)] = TaskState.QUEUED
+    for asked in new:
+        uid = _given(tx, asked.uid) if asked.uid else _mint(tx, "tasks", "uid", prefix, taken=states)
+        states[uid] = TaskState.QUEUED
     uids = list(states)
     by_task_id = {task.task_id: uid for task, uid in zip(new, uids, strict=True) if task.task_id}
     made = []
@@ -302,6 +306,13 @@ def _create_run(tx: Tx, new: NewRun, tasks: int, by: str) -> Run:
         "INSERT INTO runs (id, seq, state, doc) VALUES (?, ?, ?, ?)", run_id, seq, made.state.value, rows.encode(made)
     )
     return made
+
+
+def _given(tx: Tx, uid: str) -> str:
+    """An id that an outside queue gave, if it can name a task and none has it."""
+    if tx.rows("SELECT 1 FROM tasks WHERE uid = ?", check_token(uid, "task")):
+        raise Conflict(f"there is a task {uid} already")
+    return uid
 
 
 def _mint(tx: Tx, table: str, column: str, prefix: str, taken: Container[str] = ()) -> str:

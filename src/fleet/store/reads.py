@@ -188,6 +188,12 @@ class Reads:
         """The hash of an event and the position in the feed after it; None where there is no such event."""
         return self._engine.read(lambda tx: tx.place(seq))
 
+    def is_told(self, subject: str, position: str) -> bool:
+        """Whether a reader of the feed at this position was given all events of a subject; rows may be ahead of it."""
+        newest = self.last(1, subject=subject)
+        place = self.place(newest[-1].seq) if newest else None
+        return place is None or _order(place[1]) <= _order(position)
+
     def last(self, limit: int, *, subject: str | None = None) -> list[Entry]:
         """The newest events, oldest of them first."""
         from fleet.store import ledger
@@ -199,3 +205,8 @@ class Reads:
         from fleet.store import ledger
 
         return self._engine.read(lambda tx: ledger.of_subject(tx, subject))
+
+
+def _order(position: str) -> tuple[int, ...]:
+    """A position, as something that can be compared."""
+    return tuple(int(part) for part in position.split(".")) if position else ()

@@ -34,6 +34,14 @@ class TaskFile(msgspec.Struct, kw_only=True):
     as_written: dict[str, str | None]
 
 
+class Beside(msgspec.Struct):
+    """What Fleet keeps beside an issue of an outside queue."""
+
+    cwd: str | None = None
+    coder: str | None = None
+    model: str | None = None
+
+
 class _Edited(msgspec.Struct):
     """What is read back: only the fields that may be edited, and only if they are there."""
 
@@ -77,6 +85,15 @@ def save(home: Home, task: Task, kept: dict[str, Any] | None = None) -> None:
     temporary = directory / f".task.json.{os.getpid()}"
     temporary.write_bytes(data)
     temporary.replace(directory / "task.json")
+
+
+def beside(home: Home, uid: str) -> Beside:
+    """What stands in a task's file; one that is missing or broken says nothing."""
+    try:
+        raw = _read(path(home, uid))
+        return Beside() if raw is None else msgspec.json.decode(raw, type=Beside)
+    except (OSError, msgspec.DecodeError):
+        return Beside()
 
 
 def edits(home: Home, task: Task) -> dict[str, Any]:

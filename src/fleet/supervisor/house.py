@@ -14,6 +14,7 @@ from fleet.config.home import Home
 from fleet.config.settings import Settings
 from fleet.hosts.transport import Transport
 from fleet.model.session import Defaults
+from fleet.sources.source import Source
 from fleet.store.store import Store
 from fleet.supervisor.journal import Journal
 
@@ -38,6 +39,7 @@ class House:
         lease_seconds: float = 30.0,
         at: Callable[[str], object] = lambda _: None,
         mirror: Callable[[], object] = lambda: None,
+        source: Source | None = None,
     ) -> None:
         self.name = name
         self.store = store
@@ -55,6 +57,7 @@ class House:
         self._coder, self._model = coder, model
         self.paused_coders: dict[str, int] = {}  # until when, UTC milliseconds
         self.mirror = mirror
+        self.source = source  # the outside queue that feeds ours, where there is one
 
     @property
     def alone(self) -> bool:

@@ -21,6 +21,7 @@ from fleet.model.task import Task
 from fleet.store.engine import Bell
 from fleet.supervisor import intents
 from fleet.supervisor.claimer import Claimer
+from fleet.supervisor.feeder import Feeder
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.runner import SessionRunner
 from fleet.supervisor.wish import Wish
@@ -52,6 +53,7 @@ class Supervisor:
         self.house = house
         self._drain = drain
         self._claimer = Claimer(house)
+        self._feeder = Feeder(house, house.source) if house.source is not None else None
         self._running: dict[str, SessionRunner] = {}  # by session
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stopping = asyncio.Event()
@@ -76,12 +78,14 @@ class Supervisor:
         bell = house.store.listen()
         loop = asyncio.get_running_loop()
         loop.add_reader(bell.fileno(), self._rung, bell)
-        keeper = loop.create_task(self._watched(self._keep_lease()))
+        beside = [loop.create_task(self._watched(duty)) for duty in self._duties()]
         try:
             await self._watched(self._main_loop())
             await self._shut_down()
         finally:
-            keeper.cancel()
+            for duty in beside:
+                duty.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             await self._let_go()
             loop.remove_reader(bell.fileno())
             bell.close()
@@ -99,6 +103,10 @@ class Supervisor:
             failed=states.count(TaskState.FAILED),
             waiting=sum(state in (TaskState.BLOCKED, TaskState.PARTIAL) for state in states),
         )
+
+    def _duties(self) -> list[Coroutine[Any, Any, None]]:
+        """The loops beside the main one."""
+        return [self._keep_lease(), *([self._feeder.run()] if self._feeder is not None else [])]
 
     async def _watched(self, loop: Coroutine[Any, Any, None]) -> None:
         """A loop whose death ends the supervisor: it is written down, then raised at the end."""
@@ -153,7 +161,9 @@ class Supervisor:
         now = now_ms()
         queued = store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT)
         later = any(task.not_before is not None and task.not_before > now and task.host in here for task in queued)
-        return later or any(task.host in here for task in store.ready(limit=LOOKED_AT))
+        if later or any(task.host in here for task in store.ready(limit=LOOKED_AT)):
+            return True
+        return self._feeder is not None and not self._feeder.quiet()
 
     async def _rescue(self) -> None:
         """Take over the sessions of supervisors that are gone, where they are within our reach."""
@@ -285,6 +295,8 @@ class Supervisor:
     def _rung(self, bell: Bell) -> None:
         bell.wait(0)
         self.house.wake.set()
+        if self._feeder is not None:
+            self._feeder.wake.set()
 
 
 def may_pass(exc: BaseException) -> bool:

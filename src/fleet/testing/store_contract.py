@@ -108,6 +108,26 @@ class StoreContract:
         assert len(found.uid) == len("fleet-abc")
         assert [ready.uid for ready in store.ready()] == [task.uid]
 
+    def test_a_given_id_is_kept_and_given_once(self, store: Store) -> None:
+        """A task of an outside queue keeps the id that it has there; a second of that id is refused."""
+        (task,) = self.add(store, "Fix it", uid="shop-7mp.1")
+        assert (task.uid, task.task_id) == ("shop-7mp.1", "shop-7mp.1")
+        assert store.find("shop-7mp.1") == task
+        for uid, error in (("shop-7mp.1", Conflict), ("../etc", UsageError)):
+            with pytest.raises(error):
+                self.add(store, "Fix it again", uid=uid)
+        assert store.tasks() == [task]
+
+    def test_a_reader_of_the_feed_knows_whether_it_was_told_all(self, store: Store) -> None:
+        """A task is told once the reader's position has passed its newest event, and not any more after the next."""
+        (task,) = self.add(store, "Fix it")
+        assert not store.is_told(task.uid, "")
+        position = store.feed().position
+        assert store.is_told(task.uid, position)
+        store.edit(task.uid, TaskEdit(priority=0), by=ME).result()
+        assert not store.is_told(task.uid, position)
+        assert store.is_told("fleet-none", "")
+
     def test_a_submission_is_all_or_nothing(self, store: Store) -> None:
         """One bad task in a submission leaves none of it behind, not even an event."""
         before = store.last(1000)
