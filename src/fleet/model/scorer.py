@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
+from typing import Any as Value
 
 import msgspec
 from msgspec import Meta
@@ -68,6 +70,9 @@ class VerifierPrompt(Scorer, frozen=True, kw_only=True, tag_field="kind", tag="v
     prompt: Annotated[str, Meta(min_length=1, description="What is to be verified.")]
     coder: Annotated[str | None, Meta(description="Who verifies; else the task's own coder.")] = None
     model: Annotated[str | None, Meta(description="With which model.")] = None
+    threshold: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None, Meta(description="The score it must give, from 0 to 1.")
+    ] = None
     timeout_seconds: Annotated[int, SECONDS] = 900
 
 
@@ -79,6 +84,13 @@ class Manual(Scorer, frozen=True, kw_only=True, tag_field="kind", tag="manual"):
     """A person settles it: `fleet verify ID --pass` or `--fail`."""
 
     note: Annotated[str, Meta(description="What the person is to look at.")] = ""
+
+
+class Plugin(Scorer, frozen=True, kw_only=True, tag_field="kind", tag="plugin"):
+    """A scorer that is registered under `fleet.scorers`."""
+
+    name: Annotated[str, Meta(min_length=1, description="Its name there.")]
+    options: Annotated[dict[str, Value], Meta(description="What it is to be told.")] = {}
 
 
 class All(Scorer, frozen=True, kw_only=True, tag_field="kind", tag="all"):
@@ -106,9 +118,31 @@ AnyScorer = (
     | VerifierPrompt
     | CodeWhaleVerifierPrompt
     | Manual
+    | Plugin
     | All
     | Any
 )
+
+
+ALIASES = {"code_whale_verifier_prompt": "verifier_prompt"}
+Leaf = (
+    ExitCode | FileExists | RegexMatch | JsonPath | Command | VerifierPrompt | CodeWhaleVerifierPrompt | Manual | Plugin
+)
+
+
+def kind_of(scorer: AnyScorer) -> str:
+    """The name of a scorer's kind."""
+    tag = str(scorer.__struct_config__.tag)
+    return ALIASES.get(tag, tag)
+
+
+def leaves(scorer: AnyScorer, at: str = "") -> Iterator[tuple[str, Leaf]]:
+    """The scorers of a combination that are none themselves, each with its place."""
+    if not isinstance(scorer, All | Any):
+        yield at, scorer
+        return
+    for n, part in enumerate(scorer.of):
+        yield from leaves(part, f"{at}.{n}" if at else str(n))
 
 
 def scorer_of(stored: dict[str, object]) -> AnyScorer:

@@ -12,7 +12,7 @@ import fleet.hosts
 from tests.support.programs import need
 
 HOSTS = Path(fleet.hosts.__file__).parent
-SCRIPTS = [HOSTS / "runner.sh", HOSTS / "shims" / "fleet", HOSTS / "shims" / "bd"]
+SCRIPTS = [HOSTS / "runner.sh", HOSTS / "look.sh", HOSTS / "shims" / "fleet", HOSTS / "shims" / "bd"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
