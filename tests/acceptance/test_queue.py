@@ -451,6 +451,7 @@ def test_stop_all_with_nothing_to_stop(cli: Cli) -> None:
 
 COUNTS = {
     *("queued", "running", "completed", "partial", "failed", "restarted", "escalated", "cancelled", "stale"),
+    "interrupted",
     *("transport_failed", "task_failed", "verifier_failed", "verifying", "blocked"),
 }
 

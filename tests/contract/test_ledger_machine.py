@@ -27,6 +27,7 @@ from hypothesis.stateful import (
 )
 
 from fleet.errors import Conflict, NotFound, UsageError
+from fleet.model.alert import Alert, AlertKind
 from fleet.model.receipt import Verdict
 from fleet.model.run import NewRun
 from fleet.model.session import Ending, Fence, Progress
@@ -46,6 +47,8 @@ verdicts = st.builds(
     source=st.one_of(st.none(), st.sampled_from(Source)),
     awaits=st.sampled_from([None, a_verifier("manual"), a_verifier("command"), a_verifier("verifier_prompt")]),
 )
+
+alerts = st.lists(st.builds(Alert, kind=st.sampled_from(AlertKind), reason=st.just("look")), max_size=2)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -130,9 +133,10 @@ class LedgerMachine(RuleBasedStateMachine):
     def record(self, fence: Fence, cursor: int) -> None:
         self.said(self.store.record, fence, Progress(cursor=cursor))
 
-    @rule(fence=fences, ending=st.sampled_from(ENDINGS), verdict=verdicts)
-    def finish(self, fence: Fence, ending: Ending, verdict: Verdict) -> None:
-        self.said(self.store.finish, fence, ending, verdict, by="sup")
+    @rule(fence=fences, ending=st.sampled_from(ENDINGS), verdict=verdicts, alerts=alerts)
+    def finish(self, fence: Fence, ending: Ending, verdict: Verdict, alerts: list[Alert]) -> None:
+        charged = verdict.result is Result.FAIL
+        self.said(self.store.finish, fence, ending, verdict, charged=charged, alerts=alerts, by="sup")
 
     @rule(fence=fences, charged=st.booleans(), delay=st.one_of(st.none(), st.integers(0, 10**13)))
     def retry(self, fence: Fence, charged: bool, delay: int | None) -> None:
@@ -155,6 +159,16 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(fence=fences, kind=st.sampled_from(["question", "needs_human", "interrupted"]))
     def pause(self, fence: Fence, kind: str) -> None:
         self.said(self.store.pause, fence, ENDINGS[0], kind, "what now?", by="sup")
+
+    @rule(task=tasks)
+    def abandon(self, task: str) -> None:
+        self.said(self.store.abandon, task, "its host is gone", by="ana")
+
+    @rule(task=tasks)
+    def stop_run(self, task: str) -> None:
+        run = self.store.task(task).run
+        if run is not None:
+            self.said(self.store.stop_run, run, "enough", by="ana")
 
     @rule(who=st.integers(0, 2))
     def supervisor_dies(self, who: int) -> None:
@@ -231,7 +245,7 @@ class LedgerMachine(RuleBasedStateMachine):
         for run in self.store.runs():
             states = {task.state for task in self.store.tasks(run=run.id)}
             ended = states <= {TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED}
-            assert (run.state.value == "completed") == ended
+            assert (run.state.value in ("completed", "stopped")) == ended
 
 
 def explore(make_stores: Any, examples: int) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from fleet.testing.steering_contract import SteeringContract
 from fleet.testing.store_contract import StoreContract, Stores
 from tests.support.stores import PostgresStores, SqliteStores
 
 
-class TestSqlite(StoreContract):
+class TestSqlite(StoreContract, SteeringContract):
     """SQLite in a home."""
 
     @pytest.fixture
@@ -16,7 +17,7 @@ class TestSqlite(StoreContract):
         return sqlite_stores
 
 
-class TestPostgres(StoreContract):
+class TestPostgres(StoreContract, SteeringContract):
     """A real PostgreSQL server."""
 
     @pytest.fixture

@@ -43,7 +43,7 @@ def test_a_failure_is_tried_again_and_then_final(inside: InHouse) -> None:
     uid = inside.add({"stderr": "it broke"}, {"end": "crashed"})
     inside.drain()
     task, receipts = inside.task(uid), inside.store.receipts(task=uid)
-    assert (task.state, task.charged, task.source) == (TaskState.FAILED, 2, Source.TASK)
+    assert (task.state, task.charged, task.source) == (TaskState.FAILED, 3, Source.TASK)
     assert [receipt.result for receipt in receipts] == [Result.FAIL] * 3
     assert task.receipt == receipts[-1].id
     assert (inside.home.task_dir(uid) / "stderr.log").read_text().count("it broke") == 3

@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.model import event as ev
 from fleet.model.host import Host
-from fleet.model.receipt import Usage
+from fleet.model.receipt import Awaits, Usage
 from fleet.model.run import NewRun
 from fleet.model.session import Progress
 from fleet.model.states import Source
@@ -17,6 +17,7 @@ from fleet.store.reads import Reads
 from fleet.store.store import Store
 from fleet.testing.builders import CRASHED, DEFAULTS, EXITED, a_fail, a_partial, a_pass, a_task, slots
 
+BY_A_PERSON = Awaits(kind="manual")
 KINDS = {ev.kind_of(kind) for kind in ev.EVENTS}
 
 
@@ -58,12 +59,16 @@ def populate(store: Store) -> None:
     store.leave("sup-1", reason="stopped").result()
     store.adopt(again.session.id, "sup-2").result()
     store.probed(Host(name="builder-1", kind="ssh", state="up", since=0), by="sup-2").result()
+    store.stop_run(str(a.run), "enough", by="ana").result()
     store.cancel(a.uid, "not wanted", by="ana").result()  # skips b, and so ends the run
     store.requeue(a.uid, "wanted after all", by="ana").result()  # revives b, and so the run
     for claimed, verdict in zip(
-        store.claim("sup-2", slots(2), DEFAULTS).result(), (a_fail(source=Source.TRANSPORT), a_partial()), strict=True
+        store.claim("sup-2", slots(2), DEFAULTS).result(),
+        (a_fail(source=Source.TRANSPORT), a_partial(awaits=BY_A_PERSON)),
+        strict=True,
     ):
-        store.finish(claimed.session.fence, EXITED, verdict, by="sup-2").result()
+        judged = store.finish(claimed.session.fence, EXITED, verdict, by="sup-2").result()
+    store.unsettle(judged.uid, BY_A_PERSON, "look again", by="ana").result()
     store.comment(five.uid, "the last word", by="ana").result()
     store.advance("alerts", "3").result()
 

@@ -14,7 +14,7 @@ from fleet.testing.builders import a_task
 from tests.support.homes import opened
 
 MODEL = (
-    *("clash", "host", "ids", "intent", "reach", "receipt", "run"),
+    *("alert", "clash", "host", "ids", "intent", "reach", "receipt", "run"),
     *("session", "states", "supervisor", "task", "terms", "worker"),
 )
 SHARED = {

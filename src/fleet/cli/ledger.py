@@ -86,6 +86,8 @@ def _gist(entry: Entry) -> str:
             return text.split("\n", 1)[0]
         case ev.SessionEnded(session=session_id, outcome=outcome):
             return f"{session_id}: {outcome}"
+        case ev.AlertRaised(alert=alert, reason=reason):
+            return f"{alert.value}: {reason}"
         case ev.IntentRecorded(intent=intent):
             return f"{intent.verb} {intent.target}"
         case ev.HostChanged(host=host):

@@ -72,6 +72,27 @@ class Supervisor(Section, frozen=True, kw_only=True):
         int,
         Meta(ge=0, le=2592000, description="How long a session may be silent while no tool runs; 0 means for ever."),
     ] = 1800
+    budget_tokens: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=10**9,
+            description="Tokens that a task may use in all its attempts, output and uncached input; 0: any.",
+        ),
+    ] = 0
+    budget_tool_calls: Annotated[
+        int, Meta(ge=0, le=10**9, description="Tool calls that a task may make in all its attempts; 0: any.")
+    ] = 0
+    budget_seconds: Annotated[
+        int, Meta(ge=0, le=2592000, description="How long a task may run in all its attempts together; 0: any time.")
+    ] = 0
+    budget_usd: Annotated[
+        Annotated[int, Meta(ge=0, le=10**6)] | Annotated[float, Meta(ge=0, le=10**6)],
+        Meta(description="Dollars that a task may cost in all its attempts, as its coder tells; 0: any."),
+    ] = 0
+    budget_pause: Annotated[
+        bool, Meta(description="Whether a task that exceeds its budget waits for a person; else it has failed.")
+    ] = False
     grace_seconds: Annotated[
         int, Meta(ge=0, le=600, description="How long an agent has between one signal to end and the next.")
     ] = 5

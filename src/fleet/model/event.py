@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
+from fleet.model.alert import AlertKind
 from fleet.model.host import Host
 from fleet.model.intent import Intent
 from fleet.model.receipt import Awaits, Receipt, Usage
@@ -117,6 +118,7 @@ class TaskSettled(Event, frozen=True, kw_only=True, tag="task.settled"):
 
     state: TaskState
     receipt: Receipt
+    charged: bool = False  # the attempt counts
 
 
 class TaskUnsettled(Event, frozen=True, kw_only=True, tag="task.unsettled"):
@@ -149,6 +151,15 @@ class TaskAnswered(Event, frozen=True, kw_only=True, tag="task.answered"):
     text: str
 
 
+class AlertRaised(Event, frozen=True, kw_only=True, tag="alert.raised"):
+    """Something that a person should hear of; it stands beside the event that caused it."""
+
+    alert: AlertKind
+    reason: str
+    session: str | None = None
+    worker: str | None = None
+
+
 class IntentRecorded(Event, frozen=True, kw_only=True, tag="intent.recorded"):
     """A person asked for something that only a supervisor can do."""
 
@@ -167,6 +178,12 @@ class RunCreated(Event, frozen=True, kw_only=True, tag="run.created"):
     """Tasks were submitted together."""
 
     run: Run
+
+
+class RunStopping(Event, frozen=True, kw_only=True, tag="run.stopping"):
+    """A person stopped a run; it ends with the last of its tasks."""
+
+    reason: str
 
 
 class RunEnded(Event, frozen=True, kw_only=True, tag="run.ended"):
@@ -214,9 +231,11 @@ EVENTS: tuple[type[Event], ...] = (
     SessionStopping,
     SessionAdopted,
     SessionEnded,
+    AlertRaised,
     IntentRecorded,
     IntentSettled,
     RunCreated,
+    RunStopping,
     RunEnded,
     RunResumed,
     HostChanged,
@@ -240,9 +259,11 @@ AnyEvent = (
     | SessionStopping
     | SessionAdopted
     | SessionEnded
+    | AlertRaised
     | IntentRecorded
     | IntentSettled
     | RunCreated
+    | RunStopping
     | RunEnded
     | RunResumed
     | HostChanged

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fleet.errors import LedgerBroken
 from fleet.model import event as ev
+from fleet.model.alert import AlertKind
 from fleet.model.receipt import Receipt
 from fleet.model.session import Session
 from fleet.model.states import ENDED, Result, SessionState, TaskState, move_session, move_task
@@ -42,7 +43,7 @@ def _apply(task: Task, event: ev.Event) -> Task:
         case ev.SessionEnded():
             return replace(task, session=None)
         case ev.TaskSettled():
-            return _settled(task, event.state, event.receipt)
+            return _settled(task, event)
         case ev.TaskUnsettled():
             return _unsettled(task, event)
         case ev.TaskRequeued():
@@ -52,6 +53,7 @@ def _apply(task: Task, event: ev.Event) -> Task:
                 task,
                 state=move_task(task.uid, task.state, TaskState.BLOCKED),
                 block=event.block,
+                escalated=False,
                 reason=event.block.text,
                 result=None,
                 source=None,
@@ -60,7 +62,9 @@ def _apply(task: Task, event: ev.Event) -> Task:
             )
         case ev.TaskAnswered():
             state = move_task(task.uid, task.state, TaskState.QUEUED)
-            return replace(task, state=state, block=None, reason="answered", not_before=None)
+            return replace(task, state=state, block=None, escalated=False, reason="answered", not_before=None)
+        case ev.AlertRaised():
+            return replace(task, escalated=task.escalated or event.alert is AlertKind.NEEDS_HUMAN)
         case _:  # session.started and .stopping, intents: they change the session or the intent
             return task
 
@@ -83,7 +87,8 @@ def _claimed(task: Task, event: ev.TaskClaimed) -> Task:
     )
 
 
-def _settled(task: Task, state: TaskState, receipt: Receipt) -> Task:
+def _settled(task: Task, event: ev.TaskSettled) -> Task:
+    state, receipt = event.state, event.receipt
     return replace(
         task,
         state=move_task(task.uid, task.state, state),
@@ -95,6 +100,8 @@ def _settled(task: Task, state: TaskState, receipt: Receipt) -> Task:
         receipts=task.receipts + 1,
         reason=receipt.reason,
         block=None,
+        escalated=False,
+        charged=task.charged + int(event.charged),
         ended_at=receipt.at if state in ENDED else None,
     )
 
@@ -107,6 +114,7 @@ def _unsettled(task: Task, event: ev.TaskUnsettled) -> Task:
         result=Result.PARTIAL,
         source=None,
         awaits=event.awaits,
+        escalated=False,
         not_before=event.not_before,
         reason=event.reason,
         ended_at=None,
@@ -118,6 +126,7 @@ def _requeued(task: Task, event: ev.TaskRequeued) -> Task:
         task,
         state=move_task(task.uid, task.state, TaskState.QUEUED),
         block=None,
+        escalated=False,
         reason=event.reason,
         not_before=event.not_before,
         charged=task.charged + int(event.charged),
@@ -148,7 +157,7 @@ def fold_session(session: Session | None, event: ev.Event) -> Session | None:
             return replace(session, epoch=event.epoch, supervisor=event.supervisor)
         case ev.SessionEnded():
             state = move_session(session.id, session.state, event.state)
-            return replace(session, state=state, outcome=event.outcome, ended_at=event.at)
+            return replace(session, state=state, outcome=event.outcome, usage=event.usage, ended_at=event.at)
         case _:
             return session
 

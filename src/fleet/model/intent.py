@@ -9,7 +9,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     """What a person asked for and a supervisor has yet to do."""
 
     id: str
-    verb: str  # stop, interrupt, restart
+    verb: str  # stop, interrupt, restart, sweep
     target: str  # a task's uid
     by: str
     at: int

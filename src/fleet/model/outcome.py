@@ -46,6 +46,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     kind: OutcomeKind
     reason: str  # one sentence, by the coder's own words where it has any
     resets_at: int | None = None  # of a plan limit, UTC milliseconds
+    bound: str = ""  # of a budget: which of its bounds, where Fleet itself found it crossed
 
     @property
     def remedy(self) -> str:

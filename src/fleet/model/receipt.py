@@ -53,6 +53,15 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     events: int = 0
     cost_microusd: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """What a budget of tokens counts: output, and input that came from no cache."""
+        return self.input_tokens + self.output_tokens
+
+    def plus(self, other: Usage) -> Usage:
+        """Both together."""
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What is to become a receipt; the store gives it its id, its task and its time."""

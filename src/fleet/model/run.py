@@ -31,6 +31,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_
     name: str
     labels: dict[str, str] = {}
     state: RunState = RunState.ACTIVE
+    stopping: bool = False  # a person stopped it: it will not be completed
     tasks: int = 0
     max_workers: int | None = None  # how many of its tasks may run at once; None: as many as there is room for
     workers: tuple[Worker, ...] = ()  # who may take its tasks; none: any slot

@@ -39,6 +39,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     ended_at: int | None = None
     pid: int | None = None
     outcome: str | None = None
+    usage: Usage = Usage()  # what it consumed; known when it has ended
 
     @property
     def fence(self) -> Fence:
@@ -59,8 +60,9 @@ def task_of(session: str) -> str:
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """How a session came to its end."""
 
-    outcome: str  # ok, denied, auth, plan_limit, transient, context, refusal, budget, interrupted, crashed, stalled
+    outcome: str  # as model/outcome.py names them; or abandoned, by a person
     state: SessionState = SessionState.EXITED
+    usage: Usage = Usage()
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -77,7 +79,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     asked_kind: str | None = None  # it asked a person: the task waits when it ends
     asked_text: str = ""
     closed: str | None = None  # it said that it is done, with these words
-    stopped_for: str | None = None  # why we ended it: the outcome that makes
+    stopped_for: str | None = None  # why we ended it, with the outcome that makes and the bound it crossed
+    stopped_reason: str = ""
+    stopped_by: str = ""
     parser: msgspec.Raw = msgspec.Raw(b"null")  # the coder's own state, opaque here
 
 

@@ -20,7 +20,7 @@ MAX_TITLE = 500
 class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Why a task waits for a person."""
 
-    kind: str  # question, permission, secret, destructive, interrupted, needs_human, held, taken, deferred
+    kind: str  # question, permission, secret, destructive, budget, interrupted, needs_human, held, taken, deferred
     text: str
     at: int
     by: str
@@ -119,6 +119,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     epoch: int = 0  # raised by every launch and takeover; the fence
     charged: int = 0  # attempts that count against max_attempts
     restarts: int = 0
+    escalated: bool = False  # raised to a person, and not dealt with yet
     session: str | None = None  # the session that is open now
     block: Block | None = None
     reason: str = ""  # why it is in this state, in one sentence

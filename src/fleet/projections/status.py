@@ -21,6 +21,7 @@ COUNTED = (
     "failed",
     "restarted",
     "escalated",
+    "interrupted",
     "cancelled",
     "stale",
     "transport_failed",

@@ -10,6 +10,7 @@ from fleet.model.outcome import REMEDIES, UNKNOWN_RESET, OutcomeKind
 from fleet.model.session import Session
 from fleet.model.states import ENDED, IN_PROGRESS, Source, TaskState
 from fleet.model.task import KEPT, Task
+from fleet.policy.ending import allowance_of
 from fleet.projections.queue import Need
 from fleet.store.reads import Reads
 
@@ -82,8 +83,8 @@ def why(reads: Reads, settings: Settings, task: Task, *, now: int) -> Why:
     """Why this task is where it is."""
     sessions = reads.sessions(task=task.uid)
     last = _last(task, sessions)
-    allowed = settings.supervisor.max_attempts
-    spent = task.charged + int(task.state is TaskState.FAILED)  # the last attempt is charged by its end
+    allowed = allowance_of(task.terms, settings.supervisor).max_attempts
+    spent = task.charged
     next_at = task.not_before if task.not_before and task.not_before > now else None
     limited = last is not None and last.outcome == K.PLAN_LIMIT and next_at is not None
     waits = tuple(Need(uid, state) for uid, state in reads.unmet(task.uid))

@@ -13,9 +13,9 @@ from fleet.model.host import Host
 from fleet.model.ids import host_subject, supervisor_subject
 from fleet.model.intent import Intent
 from fleet.model.supervisor import Supervisor
-from fleet.store import asks, ledger, rows
+from fleet.model.task import Task
+from fleet.store import asks, ledger, rows, sessions
 from fleet.store.engine import Tx
-from fleet.store.sessions import require_lease
 from fleet.store.transition import apply
 
 
@@ -33,7 +33,7 @@ def join(tx: Tx, supervisor: str, machine: str, pid: int, seconds: float) -> Sup
 
 def renew(tx: Tx, supervisor: str, seconds: float) -> None:
     """The lease holds for that long from now. Once it has ended it cannot be had back."""
-    require_lease(tx, supervisor)
+    sessions.require_lease(tx, supervisor)
     tx.lease(supervisor, seconds)
 
 
@@ -77,6 +77,14 @@ def intend(tx: Tx, verb: str, target: str, args: dict[str, str], *, by: str) -> 
         rows.encode(made),
     )
     return made
+
+
+def abandon(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
+    """A session is given up by a person's word; whoever reaches its host ends what is left of it."""
+    session = rows.task(tx, uid).session
+    after = sessions.abandon(tx, uid, reason, by=by)
+    intend(tx, "sweep", uid, {"session": str(session)}, by=by)
+    return after
 
 
 def fulfil(tx: Tx, intent: str, outcome: str, detail: str, *, by: str) -> Intent:

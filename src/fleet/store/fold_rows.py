@@ -54,10 +54,12 @@ def around(tx: Tx, seq: int, event: ev.AnyEvent) -> None:
                 run.state.value,
                 rows.encode(run),
             )
+        case ev.RunStopping():
+            rows.save_run(tx, replace(rows.run(tx, name), stopping=True))
         case ev.RunEnded(state=state, at=at):
             rows.save_run(tx, replace(rows.run(tx, name), state=state, ended_at=at))
         case ev.RunResumed():
-            rows.save_run(tx, replace(rows.run(tx, name), state=RunState.ACTIVE, ended_at=None))
+            rows.save_run(tx, replace(rows.run(tx, name), state=RunState.ACTIVE, stopping=False, ended_at=None))
         case ev.HostChanged(host=host):
             tx.run(
                 "INSERT INTO hosts (name, doc) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET doc = excluded.doc",

@@ -17,7 +17,7 @@ from fleet.store import migrate
 from fleet.store.clock import Clock, utc_ms
 from fleet.store.engine import Row, Value
 from fleet.store.pending import Pending
-from fleet.store.rows import ASKS, STATE_OF_SHELF
+from fleet.store.rows import STATE_OF_SHELF, counted_block
 
 if TYPE_CHECKING:
     from fleet.store.engine import Tx
@@ -81,16 +81,15 @@ class PostgresTx:
 
     def counts(self, scope: str) -> dict[str, int]:
         where, values = ("", ()) if scope == "*" else ("WHERE run = ? ", (scope,))
-        asks = ", ".join(f"'{kind}'" for kind in sorted(ASKS))
         grouped = self.rows(
-            f"SELECT shelf, source, restarts > 0, block IN ({asks}), count(*) FROM tasks {where}GROUP BY 1, 2, 3, 4",
+            f"SELECT shelf, source, restarts > 0, block, count(*) FROM tasks {where}GROUP BY 1, 2, 3, 4",
             *values,
         )
         totals: dict[str, int] = {}
-        for shelf, source, restarted, escalated, n in grouped:
+        for shelf, source, restarted, block, n in grouped:
             state = STATE_OF_SHELF.get(shelf, shelf)
             failed = f"{source}_failed" if state == TaskState.FAILED.value and source else None
-            for key in (state, failed, "restarted" if restarted else None, "escalated" if escalated else None):
+            for key in (state, failed, "restarted" if restarted else None, counted_block(block)):
                 if key:
                     totals[key] = totals.get(key, 0) + n
         return totals

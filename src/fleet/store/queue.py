@@ -10,14 +10,15 @@ from msgspec.structs import replace
 
 from fleet.errors import Conflict, CycleError, IllegalMove, NotFound, UsageError
 from fleet.model import event as ev
+from fleet.model.alert import Alert, of_block
 from fleet.model.ids import ALPHABET, check_token, run_subject, slug
 from fleet.model.receipt import Awaits, Verdict
 from fleet.model.run import NewRun, Run
-from fleet.model.states import ENDED, IN_PROGRESS, STATE_OF_RESULT, UNMET, Result, TaskState
+from fleet.model.states import ENDED, IN_PROGRESS, STATE_OF_RESULT, UNMET, Result, RunState, TaskState
 from fleet.model.task import BLOCKS, TAKEN, Block, Comment, Link, NewTask, Task, TaskEdit, check_new
 from fleet.store import ledger, rows
 from fleet.store.engine import Tx
-from fleet.store.transition import apply, open_receipt, receipt_from
+from fleet.store.transition import apply, open_receipt, raised, receipt_from
 
 
 def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefix: str) -> list[Task]:
@@ -146,7 +147,8 @@ def block(tx: Tx, uid: str, kind: str, text: str, *, by: str) -> Task:
     """A task that is not in progress waits for a person. A live session is blocked through its fence: `pause`."""
     before = _not_in_progress(tx, uid)
     made = Block(kind=kind, text=text, at=tx.now, by=by)
-    return apply(tx, before, ev.TaskBlocked(subject=uid, at=tx.now, by=by, block=made))
+    told = raised(before, of_block(kind, text), at=tx.now, by=by)
+    return apply(tx, before, ev.TaskBlocked(subject=uid, at=tx.now, by=by, block=made), *told)
 
 
 def take(tx: Tx, uid: str, *, by: str) -> Task:
@@ -176,14 +178,15 @@ def answer(tx: Tx, uid: str, text: str, *, by: str) -> Task:
     return apply(tx, before, ev.TaskAnswered(subject=uid, at=tx.now, by=by, text=text))
 
 
-def settle(tx: Tx, uid: str, verdict: Verdict, *, by: str) -> Task:
+def settle(tx: Tx, uid: str, verdict: Verdict, *, by: str, alerts: Sequence[Alert] = ()) -> Task:
     """A verdict on a task that has no live session: a person closes it, or a partial receipt is settled."""
     before = _not_in_progress(tx, uid)
     if before.state in ENDED:
         raise IllegalMove(f"task {uid} has ended already: it is {before.state.value}")
     receipt = receipt_from(before, verdict, session=None, at=tx.now, settles=open_receipt(tx, before))
     state = STATE_OF_RESULT[verdict.result]
-    return apply(tx, before, ev.TaskSettled(subject=uid, at=tx.now, by=by, state=state, receipt=receipt))
+    told = raised(before, alerts, at=tx.now, by=by)
+    return apply(tx, before, ev.TaskSettled(subject=uid, at=tx.now, by=by, state=state, receipt=receipt), *told)
 
 
 def unsettle(tx: Tx, uid: str, awaits: Awaits, reason: str, *, by: str) -> Task:
@@ -197,9 +200,11 @@ def unsettle(tx: Tx, uid: str, awaits: Awaits, reason: str, *, by: str) -> Task:
     return apply(tx, before, ev.TaskUnsettled(subject=uid, at=tx.now, by=by, reason=reason, awaits=awaits))
 
 
-def requeue(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
+def requeue(tx: Tx, uid: str, reason: str, *, by: str, check: Callable[[Task], object] | None = None) -> Task:
     """A task that ended, or waits for a person, goes back to the queue: restart, reopen, unblock."""
     before = _not_in_progress(tx, uid)
+    if check is not None:
+        check(before)
     if before.state is TaskState.QUEUED:
         return before
     for need in before.needs:
@@ -215,6 +220,19 @@ def requeue(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
 def cancel(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
     """A task that has no live session will not run."""
     return settle(tx, uid, Verdict(result=Result.SKIP, reason=reason), by=by)
+
+
+def stop_run(tx: Tx, run_id: str, reason: str, *, by: str) -> Run:
+    """A person stops a run: it is stopped, not completed, when the last of its tasks has ended."""
+    run = rows.run(tx, run_id)
+    if run.state is not RunState.ACTIVE:
+        raise Conflict(f"run {run_id} is {run.state.value} already")
+    if run.stopping:
+        return run
+    ledger.append(tx, ev.RunStopping(subject=run_subject(run_id), at=tx.now, by=by, reason=reason))
+    after = replace(run, stopping=True)
+    rows.save_run(tx, after)
+    return after
 
 
 def _not_in_progress(tx: Tx, uid: str) -> Task:

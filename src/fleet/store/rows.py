@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fleet.errors import Fenced, NotFound
+from fleet.model.alert import ESCALATED, AlertKind
 from fleet.model.receipt import Receipt
 from fleet.model.run import Run
 from fleet.model.session import Fence, Lane, Progress, Session, task_of
@@ -21,7 +22,6 @@ _receipt = msgspec.json.Decoder(Receipt).decode
 READY = "ready"  # the shelf of a queued task whose needs are all completed
 UNVERIFIED = "unverified"  # the shelf of a partial task that waits for a verifier; every other shelf is a state
 STATE_OF_SHELF: dict[str, str] = {READY: TaskState.QUEUED.value, UNVERIFIED: TaskState.PARTIAL.value}
-ASKS = frozenset({"needs_human", "permission", "secret", "destructive"})  # blocks that were raised to a person
 
 
 def encode(value: object) -> str:
@@ -41,9 +41,21 @@ def facets(task: Task) -> list[str]:
         names.append(f"{task.source.value}_failed")
     if task.restarts:
         names.append("restarted")
-    if task.block and task.block.kind in ASKS:
-        names.append("escalated")
+    if held := counted_block(held_for(task)):
+        names.append(held)
     return names
+
+
+def held_for(task: Task) -> str | None:
+    """What a task is held back for; one that failed may be raised to a person all the same."""
+    if task.block is not None:
+        return task.block.kind
+    return AlertKind.NEEDS_HUMAN.value if task.escalated else None
+
+
+def counted_block(kind: str | None) -> str | None:
+    """The name under which what holds a task back is counted."""
+    return "escalated" if kind in ESCALATED else "interrupted" if kind == "interrupted" else None
 
 
 def task_or_none(tx: Tx, uid: str, *, lock: bool = True) -> Task | None:
@@ -123,7 +135,7 @@ def _index(row: Task) -> tuple[str | int | None, ...]:
         row.updated_at,
         row.source.value if row.source else None,
         row.restarts,
-        row.block.kind if row.block else None,
+        held_for(row),
         encode(row),
     )
 

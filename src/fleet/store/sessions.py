@@ -1,15 +1,18 @@
-"""The verbs of sessions: claim, started, stopping, record, finish, retry, postpone, pause, adopt.
+"""The verbs of sessions: claim, started, stopping, record, finish, retry, postpone, pause, adopt, abandon.
 
-All but the claims are fenced.
+Those of a supervisor, but the claims, are fenced; a person may abandon.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from fleet.errors import Conflict, Fenced, LeaseLost
 from fleet.model import event as ev
-from fleet.model.receipt import Awaits, Usage, Verdict
+from fleet.model.alert import Alert, of_block
+from fleet.model.receipt import Awaits, Verdict
 from fleet.model.session import (
     Claimed,
     Defaults,
@@ -29,7 +32,7 @@ from fleet.model.task import Block, Task, effective
 from fleet.store import asks, rows
 from fleet.store.engine import Tx
 from fleet.store.room import Rooms
-from fleet.store.transition import apply, open_receipt, receipt_from
+from fleet.store.transition import apply, open_receipt, raised, receipt_from
 
 
 def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) -> list[Claimed]:
@@ -105,7 +108,16 @@ def record(tx: Tx, fence: Fence, progress: Progress) -> None:
         raise Fenced(f"session {fence.session} is not ours at epoch {fence.epoch}; nothing was written")
 
 
-def finish(tx: Tx, fence: Fence, ending: Ending, verdict: Verdict, *, by: str) -> Task:
+def finish(
+    tx: Tx,
+    fence: Fence,
+    ending: Ending,
+    verdict: Verdict,
+    *,
+    by: str,
+    charged: bool = False,
+    alerts: Sequence[Alert] = (),
+) -> Task:
     """The session's end, the receipt and the task's next state, in one step."""
     if ending.state is SessionState.LOST and verdict.result is Result.PASS:
         raise Conflict(f"session {fence.session} is lost; it cannot pass")
@@ -114,8 +126,9 @@ def finish(tx: Tx, fence: Fence, ending: Ending, verdict: Verdict, *, by: str) -
     task, session = rows.owned(tx, fence)
     receipt = receipt_from(task, verdict, session=session, at=tx.now, settles=open_receipt(tx, task))
     state = STATE_OF_RESULT[verdict.result]
-    settled = ev.TaskSettled(subject=task.uid, at=tx.now, by=by, state=state, receipt=receipt)
-    return apply(tx, task, _ended(tx, session, ending, verdict, by), settled, session=session)
+    settled = ev.TaskSettled(subject=task.uid, at=tx.now, by=by, state=state, receipt=receipt, charged=charged)
+    told = raised(task, alerts, at=tx.now, by=by, session=session)
+    return apply(tx, task, _ended(tx, session, ending, by), settled, *told, session=session)
 
 
 def retry(
@@ -127,6 +140,8 @@ def retry(
     reason: str,
     not_before: int | None,
     charged: bool,
+    restart: bool,
+    alerts: Sequence[Alert],
     by: str,
 ) -> Task:
     """The session ended and the task goes back to the queue: a retry is charged, our own stop is not."""
@@ -134,9 +149,17 @@ def retry(
     settles = open_receipt(tx, task)
     receipt = receipt_from(task, verdict, session=session, at=tx.now, settles=settles) if verdict else None
     requeued = ev.TaskRequeued(
-        subject=task.uid, at=tx.now, by=by, reason=reason, not_before=not_before, charged=charged, receipt=receipt
+        subject=task.uid,
+        at=tx.now,
+        by=by,
+        reason=reason,
+        not_before=not_before,
+        charged=charged,
+        restart=restart,
+        receipt=receipt,
     )
-    return apply(tx, task, _ended(tx, session, ending, verdict, by), requeued, session=session)
+    told = raised(task, alerts, at=tx.now, by=by, session=session)
+    return apply(tx, task, _ended(tx, session, ending, by), requeued, *told, session=session)
 
 
 def postpone(
@@ -149,15 +172,45 @@ def postpone(
     unsettled = ev.TaskUnsettled(
         subject=task.uid, at=tx.now, by=by, reason=reason, awaits=awaits, not_before=not_before
     )
-    return apply(tx, task, _ended(tx, session, ending, None, by), unsettled, session=session)
+    return apply(tx, task, _ended(tx, session, ending, by), unsettled, session=session)
 
 
-def pause(tx: Tx, fence: Fence, ending: Ending, kind: str, text: str, *, by: str, asked_by: str) -> Task:
+def pause(
+    tx: Tx,
+    fence: Fence,
+    ending: Ending,
+    kind: str,
+    text: str,
+    *,
+    by: str,
+    asked_by: str,
+    alerts: Sequence[Alert] = (),
+) -> Task:
     """The session ended and the task waits for a person: a question, an interrupt. No attempt is used."""
     task, session = rows.owned(tx, fence)
     block = Block(kind=kind, text=text, at=tx.now, by=asked_by or by)
     blocked = ev.TaskBlocked(subject=task.uid, at=tx.now, by=by, block=block)
-    return apply(tx, task, _ended(tx, session, ending, None, by), blocked, session=session)
+    told = raised(task, (*alerts, *of_block(kind, text)), at=tx.now, by=by, session=session)
+    return apply(tx, task, _ended(tx, session, ending, by), blocked, *told, session=session)
+
+
+def abandon(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
+    """A person says that the session of a task is lost: its host does not answer. Another attempt may start.
+
+    Whatever its holder still writes is refused, as it is of any session that has ended.
+    """
+    task = rows.task(tx, uid)
+    if task.session is None:
+        raise Conflict(f"task {uid} is {task.state.value}; it has no session to abandon")
+    session = rows.session(tx, task.session)
+    (doc,) = tx.rows("SELECT progress FROM sessions WHERE id = ?", session.id)[0]
+    usage = msgspec.json.decode(doc, type=Progress).usage
+    ended = _ended(tx, session, Ending(outcome="abandoned", state=SessionState.LOST, usage=usage), by)
+    if session.kind == "verify" and task.awaits is not None:  # its work is done; only the verdict is looked for again
+        again: ev.Event = ev.TaskUnsettled(subject=uid, at=tx.now, by=by, reason=reason, awaits=task.awaits)
+    else:
+        again = ev.TaskRequeued(subject=uid, at=tx.now, by=by, reason=reason, restart=True)
+    return apply(tx, task, ended, again, session=session)
 
 
 def adopt(tx: Tx, session: str, supervisor: str) -> Session:
@@ -189,7 +242,7 @@ def _is_gone(tx: Tx, supervisor: str) -> bool:
     return not found or found[0][0] is not None or tx.lapsed(supervisor)
 
 
-def _ended(tx: Tx, session: Session, ending: Ending, verdict: Verdict | None, by: str) -> ev.SessionEnded:
+def _ended(tx: Tx, session: Session, ending: Ending, by: str) -> ev.SessionEnded:
     return ev.SessionEnded(
         subject=session.task,
         at=tx.now,
@@ -197,7 +250,7 @@ def _ended(tx: Tx, session: Session, ending: Ending, verdict: Verdict | None, by
         session=session.id,
         state=ending.state,
         outcome=ending.outcome,
-        usage=verdict.usage if verdict else Usage(),
+        usage=ending.usage,
     )
 
 

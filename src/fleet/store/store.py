@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fleet.model.alert import Alert
 from fleet.model.host import Host
 from fleet.model.intent import Intent
 from fleet.model.receipt import Awaits, Verdict
-from fleet.model.run import NewRun
+from fleet.model.run import NewRun, Run
 from fleet.model.session import Claimed, Defaults, Ending, Fence, Progress, Session, Slot
 from fleet.model.supervisor import Supervisor
 from fleet.model.task import BLOCKS, Comment, NewTask, Task, TaskEdit
@@ -62,21 +63,30 @@ class Store(Reads):
         """A person answers a blocked task; it is queued again. The first answer wins."""
         return self._engine.write(lambda tx: queue.answer(tx, uid, text, by=by))
 
-    def settle(self, uid: str, verdict: Verdict, *, by: str) -> Pending[Task]:
+    def settle(self, uid: str, verdict: Verdict, *, by: str, alerts: Sequence[Alert] = ()) -> Pending[Task]:
         """A verdict on a task without a live session."""
-        return self._engine.write(lambda tx: queue.settle(tx, uid, verdict, by=by))
+        return self._engine.write(lambda tx: queue.settle(tx, uid, verdict, by=by, alerts=alerts))
 
     def unsettle(self, uid: str, awaits: Awaits, reason: str, *, by: str) -> Pending[Task]:
         """Open the verdict on a task: its verifier is to run again, or a person is to judge it."""
         return self._engine.write(lambda tx: queue.unsettle(tx, uid, awaits, reason, by=by))
 
-    def requeue(self, uid: str, reason: str, *, by: str) -> Pending[Task]:
-        """A task that ended or waits for a person goes back to the queue; what was skipped for it is revived."""
-        return self._engine.write(lambda tx: queue.requeue(tx, uid, reason, by=by))
+    def requeue(
+        self, uid: str, reason: str, *, by: str, check: Callable[[Task], object] | None = None
+    ) -> Pending[Task]:
+        """A task that ended or waits for a person goes back to the queue; what was skipped for it is revived.
+
+        `check` sees it as it stands then, may raise, and must do nothing else.
+        """
+        return self._engine.write(lambda tx: queue.requeue(tx, uid, reason, by=by, check=check))
 
     def cancel(self, uid: str, reason: str, *, by: str) -> Pending[Task]:
         """A task without a live session will not run; those that need it are skipped."""
         return self._engine.write(lambda tx: queue.cancel(tx, uid, reason, by=by))
+
+    def stop_run(self, run: str, reason: str, *, by: str) -> Pending[Run]:
+        """A person stops a run; its tasks are stopped each by itself."""
+        return self._engine.write(lambda tx: queue.stop_run(tx, run, reason, by=by))
 
     # sessions
 
@@ -100,9 +110,20 @@ class Store(Reads):
         """Counters, parser state and cursor, together."""
         return self._engine.write(lambda tx: sessions.record(tx, fence, progress))
 
-    def finish(self, fence: Fence, ending: Ending, verdict: Verdict, *, by: str) -> Pending[Task]:
+    def finish(
+        self,
+        fence: Fence,
+        ending: Ending,
+        verdict: Verdict,
+        *,
+        by: str,
+        charged: bool = False,
+        alerts: Sequence[Alert] = (),
+    ) -> Pending[Task]:
         """The session's end, the receipt and the task's next state."""
-        return self._engine.write(lambda tx: sessions.finish(tx, fence, ending, verdict, by=by))
+        return self._engine.write(
+            lambda tx: sessions.finish(tx, fence, ending, verdict, charged=charged, alerts=alerts, by=by)
+        )
 
     def retry(
         self,
@@ -114,11 +135,22 @@ class Store(Reads):
         verdict: Verdict | None = None,
         not_before: int | None = None,
         charged: bool = True,
+        restart: bool = False,
+        alerts: Sequence[Alert] = (),
     ) -> Pending[Task]:
         """The session ended and the task goes back to the queue."""
         return self._engine.write(
             lambda tx: sessions.retry(
-                tx, fence, ending, verdict, reason=reason, not_before=not_before, charged=charged, by=by
+                tx,
+                fence,
+                ending,
+                verdict,
+                reason=reason,
+                not_before=not_before,
+                charged=charged,
+                restart=restart,
+                alerts=alerts,
+                by=by,
             )
         )
 
@@ -131,10 +163,24 @@ class Store(Reads):
         )
 
     def pause(
-        self, fence: Fence, ending: Ending, kind: str, text: str, *, by: str, asked_by: str = ""
+        self,
+        fence: Fence,
+        ending: Ending,
+        kind: str,
+        text: str,
+        *,
+        by: str,
+        asked_by: str = "",
+        alerts: Sequence[Alert] = (),
     ) -> Pending[Task]:
         """The session ended and the task waits for a person."""
-        return self._engine.write(lambda tx: sessions.pause(tx, fence, ending, kind, text, by=by, asked_by=asked_by))
+        return self._engine.write(
+            lambda tx: sessions.pause(tx, fence, ending, kind, text, by=by, asked_by=asked_by, alerts=alerts)
+        )
+
+    def abandon(self, uid: str, reason: str, *, by: str) -> Pending[Task]:
+        """A person says that the session of a task is lost; what is left of it is swept when its host answers."""
+        return self._engine.write(lambda tx: around.abandon(tx, uid, reason, by=by))
 
     def adopt(self, session: str, supervisor: str) -> Pending[Session]:
         """Take over a session whose holder is gone."""

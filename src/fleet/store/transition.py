@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from fleet.model import event as ev
+from fleet.model.alert import Alert, AlertKind
 from fleet.model.fold import fold_session, fold_task, receipt_of
 from fleet.model.ids import run_subject
 from fleet.model.receipt import Receipt, Verdict
+from fleet.model.run import Run
 from fleet.model.session import Session
 from fleet.model.states import ENDED, IN_PROGRESS, OPEN, UNMET, Result, RunState, TaskState, move_run
 from fleet.model.task import Task
@@ -25,6 +28,17 @@ def apply(tx: Tx, before: Task, *events: ev.Event, session: Session | None = Non
     after = _step(tx, before, *events, session=session)
     _consequences(tx, before, after, events[-1].by)
     return after
+
+
+def raised(task: Task, alerts: Sequence[Alert], *, at: int, by: str, session: Session | None = None) -> list[ev.Event]:
+    """The events of alerts, to stand behind those of the transition that causes them."""
+    name, worker = (session.id, session.worker) if session else (None, None)
+    return [
+        ev.AlertRaised(
+            subject=task.uid, at=at, by=by, alert=alert.kind, reason=alert.reason, session=name, worker=worker
+        )
+        for alert in alerts
+    ]
 
 
 def receipt_from(
@@ -142,10 +156,22 @@ def _settle_run(tx: Tx, run_id: str, by: str) -> None:
     if not still_open and run.state is RunState.ACTIVE:
         uids = [row[0] for row in tx.rows("SELECT uid FROM tasks WHERE run = ? ORDER BY seq", run_id)]
         heads = {uid: ledger.head(tx, uid).hex() for uid in uids}
-        state = move_run(run_id, run.state, RunState.COMPLETED)
-        ledger.append(tx, ev.RunEnded(subject=subject, at=tx.now, by=by, state=state, heads=heads))
+        state = move_run(run_id, run.state, RunState.STOPPED if run.stopping else RunState.COMPLETED)
+        ledger.append(
+            tx,
+            ev.RunEnded(subject=subject, at=tx.now, by=by, state=state, heads=heads),
+            ev.AlertRaised(
+                subject=subject, at=tx.now, by=by, alert=AlertKind.RUN_COMPLETED, reason=_told(tx, run, state)
+            ),
+        )
         rows.save_run(tx, replace(run, state=state, ended_at=tx.now))
     elif still_open and run.state is not RunState.ACTIVE:
         state = move_run(run_id, run.state, RunState.ACTIVE)
         ledger.append(tx, ev.RunResumed(subject=subject, at=tx.now, by=by))
-        rows.save_run(tx, replace(run, state=state, ended_at=None))
+        rows.save_run(tx, replace(run, state=state, stopping=False, ended_at=None))
+
+
+def _told(tx: Tx, run: Run, state: RunState) -> str:
+    """The end of a run in one sentence."""
+    found = tx.rows("SELECT shelf, count(*) FROM tasks WHERE run = ? GROUP BY shelf ORDER BY shelf", run.id)
+    return f"{run.name} is {state.value}: " + ", ".join(f"{n} {shelf}" for shelf, n in found)

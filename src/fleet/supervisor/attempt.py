@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from fleet.errors import Conflict, Fenced, TransportError
 from fleet.hosts.session import HostedSession
 from fleet.model.session import Progress, Session
 from fleet.model.task import Task
+from fleet.policy.limits import Limits, Used, limits_of
 from fleet.supervisor.history import History, decoded
 from fleet.supervisor.house import House
 from fleet.supervisor.record import StreamRecord
@@ -36,6 +38,17 @@ class Attempt:
         self.state: Any = None  # of the coder's parser
         self.record = StreamRecord(house.home.task_dir(task.uid), session.id, shared=not house.alone)
         self.wish: Wish | None = None
+        self.abandoned = False  # by a person: its host is not asked again
+
+    @cached_property
+    def before(self) -> Used:
+        """What the task's earlier sessions consumed."""
+        return self.history.used()
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds in force; those of the settings may change while it runs."""
+        return limits_of(self.task.terms, self.house.settings.supervisor)
 
     @property
     def options(self) -> CoderOptions:
@@ -73,4 +86,6 @@ class Attempt:
 
     async def pause_after_silence(self) -> None:
         """Give a host that did not answer a moment before it is asked again."""
+        if self.abandoned:
+            raise Fenced(f"session {self.session.id} was abandoned by a person")
         await asyncio.sleep(ASK_AGAIN_SECONDS)

@@ -19,11 +19,11 @@ from fleet.model.receipt import Verdict
 from fleet.model.session import Ending
 from fleet.model.states import Result, SessionState
 from fleet.model.task import Task
-from fleet.policy import ending
+from fleet.policy import ending, limits
 from fleet.store import qafile
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.house import now_ms
-from fleet.supervisor.wish import ASKED_BEFORE, Wish
+from fleet.supervisor.wish import OF_PEOPLE, recalled
 
 UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
 MOST_STDERR = 65_536
@@ -37,58 +37,86 @@ async def conclude(attempt: Attempt) -> None:
     attempt.record.keep_stderr(stderr)
     verb, outcome, state = _outcome(attempt, seen, stderr)
     decision = decide(attempt, verb, outcome)
-    await settle(attempt, decision, Ending(outcome=outcome.kind.value, state=state), carried_out=bool(verb))
+    end = Ending(outcome=outcome.kind.value, state=state, usage=attempt.progress.usage)
+    await settle(attempt, decision, end, carried_out=bool(verb))
+
+
+async def refuse_over_budget(attempt: Attempt) -> bool:
+    """Before the launch: a task whose budget its earlier sessions used up is not begun again."""
+    gone = limits.used_up(attempt.limits.budget, attempt.before)
+    if gone is None:
+        return False
+    outcome = Outcome(kind=OutcomeKind.BUDGET, reason=gone.reason, bound=gone.bound)
+    decision = ending.over_budget(outcome, _spent(attempt), _allowance(attempt))
+    if isinstance(decision, ending.Finish):
+        decision = replace(decision, charged=False)  # nothing ran
+    await settle(attempt, decision, Ending(outcome=outcome.kind.value))
+    return True
 
 
 def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Outcome, SessionState]:
     """What we did to it, if anything, what became of it, and whether its end was seen."""
-    wish = attempt.wish
-    verb, _, stopped_for = (attempt.progress.stopped_for or "").partition(":")
-    exit_facts = CoderExit(code=seen.code if seen else None, stopped_for=stopped_for or None)
+    wish, stopped = attempt.wish, recalled(attempt.progress)
+    verb, stopped_for = (stopped.verb, stopped.outcome) if stopped else ("", None)
+    exit_facts = CoderExit(code=seen.code if seen else None, stopped_for=stopped_for)
     outcome = attempt.coder.outcome(attempt.state, exit_facts, stderr)
     lost = seen is None and outcome.kind in UNSEEN  # else its own words tell how it ended
     if lost and not stopped_for:
         outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its process is gone and left no record of its end")
-    if wish is not None and verb == "limit" and wish.reason != ASKED_BEFORE:
-        outcome = replace(outcome, reason=wish.reason)
+    if stopped is not None and verb == "limit":
+        outcome = replace(outcome, reason=stopped.reason, bound=stopped.bound)
+    if outcome.kind is OutcomeKind.OK:
+        outcome = _within_budget(attempt, outcome)
     if wish is not None and not verb and outcome.kind is not OutcomeKind.OK:
         verb = wish.verb  # it ended by itself before it could be told to
     return verb, outcome, SessionState.LOST if lost else SessionState.EXITED
 
 
+def _within_budget(attempt: Attempt, outcome: Outcome) -> Outcome:
+    """A session may be over before its last words are counted: the budget holds all the same."""
+    over = limits.overdrawn(attempt.limits.budget, attempt.before.usage.plus(attempt.progress.usage))
+    if over is None:
+        return outcome
+    return Outcome(kind=OutcomeKind.BUDGET, reason=f"it ended well, but {over.reason}", bound=over.bound)
+
+
 def decide(attempt: Attempt, verb: str, outcome: Outcome) -> ending.Decision:
     """What follows: of what people asked, else of what the agent asked, else of the outcome."""
-    wish = attempt.wish or Wish(verb, ASKED_BEFORE)
-    spent = ending.Spent(
+    spent, allowance = _spent(attempt), _allowance(attempt)
+    wish = attempt.wish or recalled(attempt.progress)
+    reason = wish.reason if wish else ""
+    if verb == "stop":
+        return ending.Finish(Verdict(result=Result.SKIP, reason=reason, usage=spent.usage))
+    if verb == "shutdown" and not allowance.retry_safe:
+        return ending.Ask("interrupted", f"{reason}; it is not safe to run twice, so a person says whether it goes on")
+    if verb in ("restart", "shutdown"):
+        return ending.Retry(reason=reason, charged=False, restart=verb == "restart")
+    if verb == "interrupt":
+        return ending.Ask("interrupted", reason)
+    if attempt.progress.asked_kind:
+        return ending.Ask(attempt.progress.asked_kind, attempt.progress.asked_text)
+    jitter = attempt.house.jitter()
+    return ending.decide(outcome, spent, allowance, closed=attempt.progress.closed, jitter=jitter)
+
+
+def _spent(attempt: Attempt) -> ending.Spent:
+    return ending.Spent(
         charged=attempt.task.charged,
         sessions=1 + attempt.history.full_contexts(),
         usage=attempt.progress.usage,
         duration_ms=max(0, now_ms() - (attempt.session.started_at or attempt.session.claimed_at)),
     )
-    if verb == "stop":
-        return ending.Finish(Verdict(result=Result.SKIP, reason=wish.reason, usage=spent.usage))
-    if verb in ("restart", "shutdown"):
-        return ending.Retry(reason=wish.reason, after_seconds=0, charged=False)
-    if verb == "interrupt":
-        return ending.Ask("interrupted", wish.reason)
-    if attempt.progress.asked_kind:
-        return ending.Ask(attempt.progress.asked_kind, attempt.progress.asked_text)
-    configured = attempt.house.settings.supervisor
-    allowance = ending.Allowance(
-        max_attempts=configured.max_attempts,
-        backoff_seconds=configured.backoff_seconds,
-        max_backoff_seconds=configured.max_backoff_seconds,
-        backoff_multiplier=configured.backoff_multiplier,
-    )
-    jitter = attempt.house.jitter()
-    return ending.decide(outcome, spent, allowance, closed=attempt.progress.closed, jitter=jitter)
+
+
+def _allowance(attempt: Attempt) -> ending.Allowance:
+    return ending.allowance_of(attempt.task.terms, attempt.house.settings.supervisor)
 
 
 async def settle(attempt: Attempt, decision: ending.Decision, end: Ending, *, carried_out: bool = False) -> None:
     """The end of the session and what becomes of the task, in one transaction, shielded from cancellation."""
     house, wish = attempt.house, attempt.wish
     house.at("settling")
-    task = await asyncio.shield(_transition(attempt, decision, end))
+    task = await asyncio.shield(_transition(attempt, decision, end, carried_out=carried_out))
     house.at("settled")
     if wish and wish.intent:
         did = "done" if carried_out else "refused"
@@ -96,16 +124,18 @@ async def settle(attempt: Attempt, decision: ending.Decision, end: Ending, *, ca
     house.log("session_ended", session=attempt.session.id, outcome=end.outcome, task=task.state.value)
 
 
-async def _transition(attempt: Attempt, decision: ending.Decision, end: Ending) -> Task:
-    store, fence, by = attempt.house.store, attempt.session.fence, attempt.house.name
+async def _transition(attempt: Attempt, decision: ending.Decision, end: Ending, *, carried_out: bool) -> Task:
+    store, fence, wish = attempt.house.store, attempt.session.fence, attempt.wish
+    by = wish.by if carried_out and wish and wish.verb in OF_PEOPLE and wish.by else attempt.house.name
     match decision:
-        case ending.Finish(verdict=verdict):
-            return await store.finish(fence, end, verdict, by=by)
-        case ending.Ask(kind=kind, text=text):
+        case ending.Finish(verdict=verdict, charged=charged, alerts=alerts):
+            return await store.finish(fence, end, verdict, charged=charged, alerts=alerts, by=by)
+        case ending.Ask(kind=kind, text=text, alerts=alerts):
             if kind != "interrupted":  # a person did that, and asks nothing
                 with contextlib.suppress(OSError):  # the ledger has it; the answer brings it into the file
                     await asyncio.to_thread(qafile.ask, attempt.house.home, attempt.task.uid, text)
-            return await store.pause(fence, end, kind, text, by=by, asked_by=_asker(attempt, kind))
+            asker = _asker(attempt, kind)
+            return await store.pause(fence, end, kind, text, by=by, asked_by=asker, alerts=alerts)
         case ending.Retry():
             return await store.retry(
                 fence,
@@ -114,6 +144,8 @@ async def _transition(attempt: Attempt, decision: ending.Decision, end: Ending) 
                 charged=decision.charged,
                 verdict=decision.verdict,
                 not_before=_not_before(attempt, decision),
+                restart=decision.restart,
+                alerts=decision.alerts,
                 by=by,
             )
 

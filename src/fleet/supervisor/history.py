@@ -9,6 +9,7 @@ import msgspec
 from fleet.coders.coder import Coder, SupportsResume
 from fleet.model.outcome import OutcomeKind
 from fleet.model.session import Session
+from fleet.policy.limits import Used
 from fleet.store.reads import Reads
 
 RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
@@ -49,6 +50,16 @@ class History:
     def full_contexts(self) -> int:
         """How many sessions ended because their context was full."""
         return sum(found.outcome == OutcomeKind.CONTEXT.value for found in self._before())
+
+    def used(self) -> Used:
+        """What they consumed, all together."""
+        total = Used()
+        for found in self._before():
+            if found.kind != "work":
+                continue  # a verifier is not the task's own doing
+            ran = (found.ended_at - found.started_at) if found.started_at and found.ended_at else 0
+            total = Used(total.usage.plus(found.usage), total.running_ms + ran)
+        return total
 
     def failed_starts(self) -> int:
         """How many sessions in a row, until now, did not start though they were told to."""

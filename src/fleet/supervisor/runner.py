@@ -21,12 +21,12 @@ from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
 from fleet.supervisor.attempt import Attempt
-from fleet.supervisor.concluding import conclude, settle
+from fleet.supervisor.concluding import conclude, refuse_over_budget, settle
 from fleet.supervisor.counting import counted
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.launching import launch
 from fleet.supervisor.requests import Requests
-from fleet.supervisor.wish import ASKED_BEFORE, Wish
+from fleet.supervisor.wish import Wish, kept, recalled
 
 QUICK_SECONDS, CALM_SECONDS = 0.02, 0.25  # between two looks: soon after something was said, and after silence
 OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
@@ -67,6 +67,8 @@ class SessionRunner:
 
     async def run(self) -> None:
         """A session that was just claimed."""
+        if await refuse_over_budget(self.attempt):
+            return
         try:
             await launch(self.attempt)
         except (UsageError, NotFound) as exc:  # it can never be launched as it is
@@ -85,9 +87,9 @@ class SessionRunner:
         """A session that another supervisor left: find out what became of it, then go on."""
         attempt = self.attempt
         attempt.progress = self.house.store.progress(self.session.id)
-        if attempt.progress.stopped_for is not None and self.wish is None:
-            verb, _, outcome = attempt.progress.stopped_for.partition(":")
-            self.end(Wish(verb, ASKED_BEFORE, outcome=outcome))
+        before = recalled(attempt.progress)
+        if before is not None and self.wish is None:
+            self.end(before)
         seen = await self._observe_until_known()
         if seen.state in (HostState.ABSENT, HostState.PREPARED, HostState.STARTING) and await attempt.hosted.abandon():
             seen = await self._observe_until_known()
@@ -170,7 +172,7 @@ class SessionRunner:
     async def _stop(self, wish: Wish) -> None:
         """End the agent and all it started. What was intended is kept first, so that a crash does not forget it."""
         attempt, by = self.attempt, wish.by or self.house.name
-        attempt.progress = replace(attempt.progress, stopped_for=f"{wish.verb}:{wish.outcome}")
+        attempt.progress = kept(attempt.progress, wish)
         await attempt.commit()
         attempt.session = await self.house.store.stopping(self.session.fence, wish.reason, by=by)
         self.house.log("session_stopping", session=self.session.id, why=wish.verb, reason=wish.reason)
@@ -193,23 +195,18 @@ class SessionRunner:
         return True
 
     def _enforce_limits(self) -> None:
-        configured = self.house.settings.supervisor
-        bounds = limits.Limits(
-            seconds=configured.timeout_seconds,
-            idle_seconds=configured.idle_seconds,
-            context_pct=configured.context_pressure_threshold_pct,
-        )
         now = asyncio.get_running_loop().time()
         crossed = limits.exceeded(
-            bounds,
+            self.attempt.limits,
             self.attempt.progress,
             elapsed_ms=int((now - self._began) * 1000),
             idle_ms=int((now - self._spoke) * 1000),
             in_tool=self.attempt.progress.tools_running > 0,
             window=self.attempt.coder.context_limit(self.session.model),
+            before=self.attempt.before,
         )
         if crossed is not None:
-            self.end(Wish("limit", crossed.reason, outcome=crossed.outcome))
+            self.end(Wish("limit", crossed.reason, outcome=crossed.outcome, bound=crossed.bound))
 
     def _heard(self, *, moved: bool = True) -> None:
         """It lives, or has just ended: no need to ask its host at once, but soon again when it falls silent."""

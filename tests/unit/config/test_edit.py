@@ -40,6 +40,8 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     """Values that a setting takes."""
     by_key: dict[str, st.SearchStrategy[Any]] = {
         "supervisor.model": st.text("aé\"\\'#=[]{}.,😀 ", max_size=12).map(lambda text: f"m{text}".strip()),
+        "supervisor.budget_usd": st.one_of(st.integers(0, 10**6), st.floats(0, 10**6)),
+        "supervisor.budget_pause": st.booleans(),
         "queue.source": st.sampled_from(["fleet", "beads"]),
         "store.mirror": st.sampled_from(["auto", "on", "off"]),
         "store.url": st.sampled_from(["", "postgresql://u@h/d", "postgres:///x?host=/run"]),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fleet.config.settings import Supervisor
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.receipt import Usage
 from fleet.model.states import Result, Source
+from fleet.model.terms import Budget, RetryPolicy, Terms
 from fleet.policy.ending import (
     MOST_STARTS,
     Allowance,
@@ -16,6 +18,7 @@ from fleet.policy.ending import (
     Retry,
     Spent,
     after_no_start,
+    allowance_of,
     backoff,
     decide,
 )
@@ -59,7 +62,7 @@ def test_what_a_retry_can_cure_is_tried_again_and_charged(kind: OutcomeKind) -> 
         (K.STALLED, Result.TIMEOUT, Source.TRANSPORT),
         (K.INTERRUPTED, Result.FAIL, Source.TASK),
         (K.REFUSAL, Result.FAIL, Source.TASK),
-        (K.BUDGET, Result.TIMEOUT, Source.TASK),
+        (K.BUDGET, Result.FAIL, Source.TASK),
     ],
 )
 def test_the_last_attempt_is_final(kind: OutcomeKind, result: Result, source: Source) -> None:
@@ -67,6 +70,7 @@ def test_the_last_attempt_is_final(kind: OutcomeKind, result: Result, source: So
     decision = decided(kind, charged=2)
     assert isinstance(decision, Finish)
     assert (decision.verdict.result, decision.verdict.source) == (result, source)
+    assert decision.charged
 
 
 @pytest.mark.parametrize("kind", [K.REFUSAL, K.BUDGET])
@@ -114,3 +118,80 @@ def test_a_host_that_does_not_start_it_is_asked_again_but_not_for_ever() -> None
     assert first == Retry(reason="no such directory", after_seconds=1, charged=False)
     last = after_no_start("no such directory", MOST_STARTS)
     assert last == Ask("needs_human", f"no such directory; tried {MOST_STARTS} times")
+
+
+def told(decision: Decision) -> list[str]:
+    """The alerts of a decision."""
+    return [alert.kind.value for alert in decision.alerts]
+
+
+@pytest.mark.parametrize(
+    ("kind", "charged", "alerts"),
+    [
+        (K.OK, 0, []),
+        (K.CRASHED, 0, []),
+        (K.STALLED, 0, ["stale"]),
+        (K.CRASHED, 2, ["restart_exhausted", "needs_human"]),
+        (K.STALLED, 2, ["stale", "restart_exhausted", "needs_human"]),
+        (K.REFUSAL, 2, []),
+        (K.BUDGET, 0, ["budget_exceeded"]),
+        (K.PLAN_LIMIT, 0, []),
+    ],
+)
+def test_who_is_told(kind: OutcomeKind, charged: int, alerts: list[str]) -> None:
+    """The last attempt spent, silence and budgets are told; what goes on by itself is not."""
+    assert told(decided(kind, charged=charged)) == alerts
+
+
+@pytest.mark.parametrize("kind", [K.TRANSIENT, K.CRASHED, K.STALLED, K.INTERRUPTED])
+def test_what_must_not_run_twice_is_not_tried_again(kind: OutcomeKind) -> None:
+    """It has failed at once, with attempts left; a person is told why."""
+    allowance = Allowance(max_attempts=3, retry_safe=False)
+    outcome = Outcome(kind=kind, reason="it said so")
+    decision = decide(outcome, Spent(charged=0, sessions=1), allowance, closed=None, jitter=0)
+    assert isinstance(decision, Finish)
+    assert decision.charged
+    assert decision.verdict.reason == "it said so; it is not tried again, since it is not safe to run twice"
+    assert told(decision)[-1] == "needs_human"
+    assert "restart_exhausted" not in told(decision)
+
+
+@pytest.mark.parametrize(
+    ("bound", "result"),
+    [
+        ("seconds", Result.TIMEOUT),
+        ("timeout", Result.TIMEOUT),
+        ("idle_seconds", Result.TIMEOUT),
+        ("tokens", Result.FAIL),
+        ("tool_calls", Result.FAIL),
+        ("usd", Result.FAIL),
+        ("", Result.FAIL),
+    ],
+)
+def test_a_budget_fails_by_time_or_by_amount(bound: str, result: Result) -> None:
+    """Time that is over makes a timeout, everything else a failure; with `pause` a person decides instead."""
+    outcome = Outcome(kind=K.BUDGET, reason="too much", bound=bound)
+    spent = Spent(charged=0, sessions=1)
+    decision = decide(outcome, spent, Allowance(), closed=None, jitter=0)
+    assert isinstance(decision, Finish)
+    assert (decision.verdict.result, decision.charged) == (result, True)
+    paused = decide(outcome, spent, Allowance(pause_over_budget=True), closed=None, jitter=0)
+    assert isinstance(paused, Ask)
+    assert (paused.kind, told(paused)) == ("budget", ["budget_exceeded"])
+    assert paused.text.startswith("too much; raise the budget")
+
+
+def test_a_task_says_its_own_retries_else_the_settings_do() -> None:
+    """A policy of its own is taken whole."""
+    own = RetryPolicy(max_attempts=2, initial_backoff_seconds=10, max_backoff_seconds=60, backoff_multiplier=3)
+    configured = Supervisor(max_attempts=7, backoff_seconds=1)
+    terms = Terms(retry=own, retry_safe=False, budget=Budget(pause=True))
+    assert allowance_of(terms, configured) == Allowance(
+        max_attempts=2,
+        backoff_seconds=10,
+        max_backoff_seconds=60,
+        backoff_multiplier=3,
+        retry_safe=False,
+        pause_over_budget=True,
+    )
+    assert allowance_of(Terms(), configured) == Allowance(max_attempts=7, backoff_seconds=1)
