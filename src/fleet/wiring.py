@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fleet.store.engine import Engine
     from fleet.store.reads import Reads
     from fleet.store.store import Store
-    from fleet.supervisor.house import House
+    from fleet.supervisor.house import House, Only
 
 
 def open_reads(home: Home, settings: Settings) -> Reads:
@@ -126,7 +126,15 @@ def init_beads(home: Home, settings: Settings, force: bool) -> str | None:
     return init_beads(home, prefix=settings.queue.prefix, force=force, env=environ())
 
 
-def open_house(home: Home, settings: Settings, *, coder: str | None, model: str | None, echo: TextIO | None) -> House:
+def open_house(
+    home: Home,
+    settings: Settings,
+    *,
+    coder: str | None,
+    model: str | None,
+    echo: TextIO | None,
+    only: Only | None = None,
+) -> House:
     """What a supervisor needs, on this machine."""
     import os
 
@@ -150,7 +158,8 @@ def open_house(home: Home, settings: Settings, *, coder: str | None, model: str 
         coder=coder,
         model=model,
         mirror=mirroring(home, settings, store),
-        source=open_source(home, settings),
+        source=open_source(home, settings) if only is None else None,
+        only=only,
     )
 
 

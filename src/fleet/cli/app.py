@@ -14,7 +14,7 @@ from fleet import __version__
 from fleet.cli.commands import COMMANDS, GROUPS, Command
 from fleet.cli.context import Context, encode_json, silence_broken_pipe
 from fleet.cli.parsing import Formatter
-from fleet.errors import FleetError, UsageError
+from fleet.errors import FleetError, SpecError, UsageError
 
 INTERRUPTED = 130
 
@@ -57,7 +57,9 @@ def run(argv: list[str]) -> int:
 def report(exc: FleetError, context: Context) -> None:
     """Say what went wrong and what to do about it, on stderr; as an object where one was asked for."""
     if context.json:
-        problem = {"error": str(exc), "hint": exc.hint, "exit_code": exc.exit_code}
+        problem: dict[str, object] = {"error": str(exc), "hint": exc.hint, "exit_code": exc.exit_code}
+        if isinstance(exc, SpecError):
+            problem["problems"] = exc.problems
         context.note(encode_json(problem))
         return
     context.note(f"error: {exc}")

@@ -1,9 +1,13 @@
-"""Supervise the queue: claim ready tasks, run each with its coder, and end each in a receipt.
+"""Supervise the queue, or run a spec: claim ready tasks, run each with its coder, and end each in a receipt.
+
+With a SPEC (a .json, .toml or .yaml file) its tasks are submitted as one run and seen through to their end; where no
+supervisor is up, this process runs them, and them alone. The exit code says what came of the run: 0 all passed,
+1 something failed, 2 the spec cannot be used, 3 results wait for a verifier or a person.
 
 Agents outlive the supervisor: Ctrl-C or `fleet run stop` leaves them running, and the next `fleet run` takes them over.
 
 Examples:
-  fleet run --drain
+  fleet run tasks.json --max-workers 4
   fleet run --detach && fleet run status
 """
 
@@ -12,6 +16,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from fleet.cli.parsing import positive
 from fleet.errors import Conflict, UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +27,17 @@ NOT_STARTED = NOT_FINISHED = 3
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet run`."""
-    parser.add_argument("verb", metavar="status|stop", nargs="?", help="ask about the supervisor, or end it")
+    parser.add_argument(
+        "verb",
+        metavar="SPEC|status|stop",
+        nargs="?",
+        help="a file of tasks to run (./status for one of that name); or ask about the supervisor, or end it",
+    )
+    parser.add_argument(
+        "--max-workers", metavar="N", type=positive, help="of a SPEC: how many at once (4 if not given)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="of a SPEC: print the plan, and submit nothing")
+    parser.add_argument("--run", metavar="R", help="go on with a run that was submitted before")
     parser.add_argument("--coder", metavar="C", help="for tasks that name none, instead of supervisor.coder")
     parser.add_argument("--model", metavar="M", help="for tasks that name none, instead of supervisor.model")
     parser.add_argument("--drain", action="store_true", help="end when nothing is left to do")
@@ -37,13 +52,27 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _status(context)
     if args.verb == "stop":
         return _stop(args, context)
-    if args.verb is not None:
-        raise UsageError(f"`{args.verb}`: run specs are not there yet", hint="fleet run supervises the queue")
+    if args.verb is not None or args.run is not None:
+        return _spec(args, context)
+    if args.dry_run or args.max_workers:
+        raise UsageError("--dry-run and --max-workers belong to a SPEC", hint="fleet run tasks.json --dry-run")
     if args.coder:
         from fleet.plugins import check_coder
 
         check_coder(args.coder, context.settings.own_coders)
     return _detach(args, context) if args.detach else _supervise(args, context)
+
+
+def _spec(args: argparse.Namespace, context: Context) -> int:
+    from fleet.cli import run_spec
+
+    if args.drain or args.stop_agents:
+        raise UsageError("--drain and --stop-agents are for supervising the whole queue; a run ends by itself")
+    if args.run is None:
+        return run_spec.run(args, context)
+    if args.verb is not None or args.dry_run or args.max_workers or args.coder or args.model:
+        raise UsageError("--run goes on with a run as it was submitted; it takes nothing else")
+    return run_spec.go_on(args, context)
 
 
 def _supervise(args: argparse.Namespace, context: Context) -> int:

@@ -7,8 +7,8 @@ import msgspec
 from fleet.model.states import RunState
 
 
-class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A named place for tasks of one run."""
+class RunWorker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A worker as its run keeps it: who may take its tasks."""
 
     name: str
     capabilities: tuple[str, ...] = ()
@@ -21,7 +21,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
     labels: dict[str, str] = {}
     max_workers: int | None = None
-    workers: tuple[Worker, ...] = ()
+    workers: tuple[RunWorker, ...] = ()
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -34,7 +34,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_
     stopping: bool = False  # a person stopped it: it will not be completed
     tasks: int = 0
     max_workers: int | None = None  # how many of its tasks may run at once; None: as many as there is room for
-    workers: tuple[Worker, ...] = ()  # who may take its tasks; none: any slot
+    workers: tuple[RunWorker, ...] = ()  # who may take its tasks; none: any slot
     created_at: int
     created_by: str
     ended_at: int | None = None

@@ -12,11 +12,11 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from fleet.model.alert_spec import Alerts
-from fleet.model.run import NewRun, Worker
+from fleet.model.run import NewRun, RunWorker
 from fleet.model.scorer import AnyScorer
 from fleet.model.task import DEFAULT_PRIORITY, NewTask
 from fleet.model.terms import Budget, RetryPolicy, Terms
-from fleet.model.worker_spec import WorkerSpec
+from fleet.model.worker import Worker
 
 A_TOKEN = {"x-expected": "letters, digits, `.`, `-` or `_`, at most 128 of them, the first a letter or digit"}
 END = r"$(?!\n)"  # `$` alone would let a line break follow
@@ -230,7 +230,7 @@ class RunSpec(Part, frozen=True, kw_only=True):
     ] = None
     labels: Annotated[dict[str, str], Meta(description="Named words to find the run and its tasks by.")] = {}
     workers: Annotated[
-        tuple[WorkerSpec, ...],
+        tuple[Worker, ...],
         Meta(description="Who may take the tasks; none named: local slots that can do everything."),
     ] = ()
     alerts: Annotated[Alerts | None, Meta(description="Who is told what of the run.")] = None
@@ -239,7 +239,7 @@ class RunSpec(Part, frozen=True, kw_only=True):
     def new(self, *, max_workers: int | None = None) -> NewRun:
         """The run that this asks for."""
         workers = tuple(
-            Worker(name=each.id, capabilities=each.capabilities, max_tasks=each.max_concurrent_tasks)
+            RunWorker(name=each.id, capabilities=each.capabilities, max_tasks=each.max_concurrent_tasks)
             for each in self.workers
         )
         return NewRun(name=self.name or "run", labels=self.labels, workers=workers, max_workers=max_workers)

@@ -12,7 +12,6 @@ import msgspec
 T = TypeVar("T")
 MARK = "<redacted>"
 
-SECRET_WORDS = ("SECRET", "TOKEN", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "CREDENTIAL", "PRIVATE_KEY")
 KNOWN = r"""(?<![A-Za-z0-9_-])(?:
       sk-[A-Za-z0-9_-]{16,} | sk_(?:live|test)_[A-Za-z0-9]{10,} | [pr]k_live_[A-Za-z0-9]{10,}
     | gh[pousr]_[A-Za-z0-9]{20,} | github_pat_[A-Za-z0-9_]{20,} | glpat-[A-Za-z0-9_-]{16,}
@@ -37,7 +36,9 @@ def redact(text: str) -> str:
 
 def is_secret_name(name: str) -> bool:
     """Whether a variable of this name likely holds a secret: its value must not travel by an allowlist."""
-    return any(word in name.upper() for word in SECRET_WORDS)
+    from fleet.model.reach import SECRET_LIKE
+
+    return any(word in name.upper() for word in SECRET_LIKE)
 
 
 @cache

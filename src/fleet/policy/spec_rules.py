@@ -13,7 +13,6 @@ from fleet.model import scorer as sc
 from fleet.model.permission import Hold, Permission
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.model.task import check_title
-from fleet.model.worker_spec import SshHost
 from fleet.policy.redaction import is_secret_name
 
 Placed = tuple[KeyPath, TaskSpec]
@@ -37,8 +36,9 @@ def run_problems(run: RunSpec) -> Iterator[Problem]:
 def not_available(run: RunSpec, tasks: Sequence[Placed]) -> Iterator[Problem]:
     """What a spec may say and this version cannot do yet. Whoever builds it takes its line away."""
     for place, worker in enumerate(run.workers):
-        if isinstance(worker.host, SshHost):
-            yield Problem(("workers", place, "host"), "ssh workers are not available yet; only `local` ones are")
+        kind = worker.host if isinstance(worker.host, str) else worker.host.kind
+        if kind != "local":
+            yield Problem(("workers", place, "host"), f"{kind} workers are not available yet; only local ones are")
     if run.alerts is not None and run.alerts.enabled:
         yield Problem(("alerts", "enabled"), "alerts are not available yet; leave them disabled")
     for path, task in tasks:
@@ -71,6 +71,8 @@ def _alone(path: KeyPath, task: TaskSpec) -> Iterator[Problem]:
         yield Problem((*path, "instructions"), "nothing says what is to be done; give instructions or a command")
     if task.command and task.coder not in (None, "command"):
         yield Problem((*path, "command"), f"coder `{task.coder}` is given too; a task has one of them")
+    if task.coder == "command" and not task.command:
+        yield Problem((*path, "command"), "is missing: coder `command` runs a command")
     for place, tag in enumerate(task.tags):
         if tag in task.tags[:place]:
             yield Problem((*path, "tags", place), f"`{tag}` is given twice")

@@ -152,6 +152,17 @@ class Reads:
         """One run."""
         return self._engine.read(lambda tx: rows.run(tx, run, lock=False))
 
+    def find_run(self, word: str) -> Run:
+        """The run that an id, or any unique beginning of one, stands for."""
+
+        def ask(tx: Tx) -> Run:
+            sql = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+            found = [row[0] for row in tx.rows(sql, word, word + "~", asks.ENOUGH)] if word else []
+            exact = tx.rows("SELECT id FROM runs WHERE id = ?", word)
+            return rows.run(tx, word if exact else resolve(word, found, "run"), lock=False)
+
+        return self._engine.read(ask)
+
     def runs(self, *, limit: int = asks.LIMIT) -> list[Run]:
         """Runs, newest first."""
         sql = "SELECT doc FROM runs ORDER BY seq DESC LIMIT ?"

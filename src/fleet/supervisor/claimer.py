@@ -27,24 +27,25 @@ class Claimer:
         `busy` has a name for each session that runs. One that was taken over from another may have a name twice.
         """
         house = self._house
-        wanted = house.settings.supervisor.max_concurrent
+        wanted = house.slots
         free = [name for name in (f"local#{n}" for n in range(1, wanted + 1)) if name not in busy]
         free = free[: max(0, wanted - len(busy))]
         if not free:
             return []
-        paused = house.paused()
-        await self._take_file_edits(len(free), paused)
-        slots = [Slot(worker=name, host=house.machine, paused_coders=paused) for name in free]
+        paused, runs = house.paused(), house.runs()
+        for run in runs or (None,):
+            await self._take_file_edits(len(free), paused, run)
+        slots = [Slot(worker=name, host=house.machine, runs=runs, paused_coders=paused) for name in free]
         claimed = await house.store.claim(house.name, slots, house.defaults)
         for found in claimed:
             house.at("taken")
             house.log("task_claimed", task=found.task.uid, session=found.session.id, coder=found.session.coder)
         return claimed
 
-    async def _take_file_edits(self, n: int, paused: frozenset[str]) -> None:
+    async def _take_file_edits(self, n: int, paused: frozenset[str], run: str | None) -> None:
         """What people changed by hand in the task.json of those that come next."""
         default = self._house.defaults.coder
-        for task in self._house.store.ready(limit=LOOKED_AT if paused else n):
+        for task in self._house.store.ready(limit=LOOKED_AT if paused else n, run=run):
             if (task.coder or default) in paused or task.host not in (None, self._house.machine):
                 continue
             n -= 1

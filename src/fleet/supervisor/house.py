@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from fleet.coders.coder import Coder
 from fleet.config.home import Home
 from fleet.config.settings import Settings
@@ -17,6 +19,15 @@ from fleet.model.session import Defaults
 from fleet.sources.source import Source
 from fleet.store.store import Store
 from fleet.supervisor.journal import Journal
+
+NEWEST = 20  # runs that may have been handed to us
+
+
+class Only(msgspec.Struct, frozen=True):
+    """The one run that a supervisor is there for, and how many tasks it runs at once."""
+
+    run: str
+    slots: int
 
 
 class House:
@@ -40,6 +51,7 @@ class House:
         at: Callable[[str], object] = lambda _: None,
         mirror: Callable[[], object] = lambda: None,
         source: Source | None = None,
+        only: Only | None = None,
     ) -> None:
         self.name = name
         self.store = store
@@ -58,11 +70,27 @@ class House:
         self.paused_coders: dict[str, int] = {}  # until when, UTC milliseconds
         self.mirror = mirror
         self.source = source  # the outside queue that feeds ours, where there is one
+        self.only = only
 
     @property
     def alone(self) -> bool:
         """Whether no other supervisor can share this queue: SQLite has one at a time."""
         return not self.settings.store.url
+
+    @property
+    def slots(self) -> int:
+        """How many sessions we run at once."""
+        return self.only.slots if self.only is not None else self.settings.supervisor.max_concurrent
+
+    def runs(self) -> frozenset[str] | None:
+        """The runs whose tasks we take: ours, and those that were handed to us since. None: all tasks."""
+        if self.only is None:
+            return None
+        ours = self.store.run(self.only.run)
+        newer = {
+            run.id for run in self.store.runs(limit=NEWEST) if run.max_workers and run.created_at >= ours.created_at
+        }
+        return frozenset({ours.id} | newer)
 
     @property
     def place(self) -> str:

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from fleet.coders.coder import Work
 from fleet.coders.prompts import compose_prompt
+from fleet.coders.prompts.brief import InputFile, brief, plain
 from fleet.errors import NotStarted, TransportError
 from fleet.model.launch import Launch
 from fleet.store import qafile
 from fleet.supervisor.attempt import Attempt
 
+MOST_OF_ONE, MOST_INPUT = 8 << 10, 32 << 10  # bytes of one input file, and of all, that enter a prompt
 NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 
 
 async def launch(attempt: Attempt) -> None:
     """The steps, in order. A UsageError or NotFound of any says that the task can never be launched as it is."""
-    work = compose(attempt)
+    work = compose(attempt, await _inputs(attempt))
     launch, secrets = _equipped(attempt, attempt.coder.launch(work))
     attempt.progress = replace(attempt.progress, coder_session=launch.coder_session)
     attempt.keep_state(attempt.coder.begin(attempt.history.parser_state()))
@@ -35,7 +37,31 @@ async def launch(attempt: Attempt) -> None:
     await _start(attempt, secrets)
 
 
-def compose(attempt: Attempt) -> Work:
+async def _inputs(attempt: Attempt) -> list[InputFile]:
+    """The input files of the task: the first part of each that is text, up to a bound on all of them."""
+    files: list[InputFile] = []
+    left = MOST_INPUT
+    for path in attempt.task.terms.input_files:
+        place = os.path.join(attempt.task.cwd or str(attempt.house.home.path), path)
+        try:
+            data = await attempt.house.transport.get(place, limit=min(MOST_OF_ONE, left) + 1) if left > 0 else b""
+        except TransportError:  # a directory, or not there: that is for others to judge
+            data = b""
+        text = _text(data[: min(MOST_OF_ONE, left)])
+        left -= len(data)
+        files.append(InputFile(path, text or None, len(data) <= MOST_OF_ONE and left >= 0))
+    return files
+
+
+def _text(data: bytes) -> str:
+    """What is text in it; nothing where it is none. A character that was cut off at the end is left out."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        return data[: exc.start].decode("utf-8") if len(data) - exc.start < 4 else ""
+
+
+def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
     """What the coder is asked to do, and where."""
     task, session, home = attempt.task, attempt.session, attempt.house.home
     resume = attempt.history.resumable()
@@ -43,7 +69,7 @@ def compose(attempt: Attempt) -> Work:
     prompt = compose_prompt(
         task=task.uid,
         title=task.title,
-        description=task.description,
+        description=brief(task.description, task.terms, inputs),
         cwd=cwd,
         task_dir=str(home.task_dir(task.uid)),
         artifact_dir=str(home.task_dir(task.uid) / "artifacts"),
@@ -51,12 +77,13 @@ def compose(attempt: Attempt) -> Work:
         resumed=resume is not None,
         answered=qafile.exchange(home, task.uid) if attempt.history.asked() else "",
     )
-    plain = session.coder in ("command", "scripted")
+    is_plain = session.coder in ("command", "scripted")
     allowed = [os.path.join(cwd, path) for path in task.terms.writable_paths or ()]
     return Work(
         task=task.uid,
         session=session.id,
-        prompt=task.description or task.title if plain else prompt,
+        prompt=plain(task.title, task.description, task.terms) if is_plain else prompt,
+        command=(task.terms.command,) if task.terms.command else (),
         cwd=cwd,
         model=session.model,
         program=attempt.options.program or None,

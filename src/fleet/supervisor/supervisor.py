@@ -133,7 +133,7 @@ class Supervisor:
                 await intents.run_once(self.house, self._running)
                 await self._claim()
                 await self._mirror()
-                if self._drain and not self._tasks and not self._more_to_come():
+                if self._drain and self._is_done():
                     return
             except (FleetError, OSError) as exc:
                 if not may_pass(exc):
@@ -155,6 +155,15 @@ class Supervisor:
         for claimed in await self._claimer.run_once(busy):
             self._start(claimed.task, claimed.session, attach=False)
 
+    def _is_done(self) -> bool:
+        """Whether nothing is left to do: of all, or of the one run that we are there for."""
+        if self.house.only is None:
+            return not self._tasks and not self._more_to_come()
+        run = self.house.only.run
+        return not any(driven.session.run == run for driven in self._running.values()) and not self.house.store.moving(
+            run
+        )
+
     def _more_to_come(self) -> bool:
         """Whether something is ready for us, or will be by itself once its time has come."""
         store, here = self.house.store, (None, self.house.machine)
@@ -174,8 +183,9 @@ class Supervisor:
         orphans = store.orphans()
         known = store.supervisors(present=False) if orphans else []
         near = {one.id for one in known if one.machine == house.place}
+        runs = house.runs()
         for orphan in orphans:
-            if orphan.supervisor not in near:
+            if orphan.supervisor not in near or (runs is not None and orphan.run not in runs):
                 continue
             try:
                 adopted = await store.adopt(orphan.id, house.name)

@@ -28,7 +28,7 @@ from fleet.errors import (
 from fleet.model.event import kind_of
 from fleet.model.host import Host
 from fleet.model.receipt import Awaits, Usage
-from fleet.model.run import NewRun, Worker
+from fleet.model.run import NewRun, RunWorker
 from fleet.model.session import Claimed, Fence, Progress, Slot
 from fleet.model.states import Result, RunState, SessionState, Source, TaskState
 from fleet.model.task import NewTask, Task, TaskEdit
@@ -271,7 +271,7 @@ class StoreContract:
 
     def test_a_run_is_done_by_its_own_workers(self, store: Store) -> None:
         """Where a run declares workers, a task goes to one that can do it and has room; the others wait."""
-        workers = (Worker(name="plain", max_tasks=2), Worker(name="big", capabilities=("gpu", "rust")))
+        workers = (RunWorker(name="plain", max_tasks=2), RunWorker(name="big", capabilities=("gpu", "rust")))
         new = [a_task(f"gpu {n}", task_id=f"g{n}", capabilities=("gpu",)) for n in range(2)]
         new += [a_task(f"any {n}", task_id=f"a{n}") for n in range(3)]
         store.submit(new, run=NewRun(name="mixed", workers=workers), by=ME).result()

@@ -28,6 +28,8 @@ ANY = some.recursive(
     lambda below: some.lists(below, max_size=4) | some.dictionaries(some.text(max_size=12), below, max_size=4),
     max_leaves=12,
 )
+HERE = {"kind": "local"}
+SSH = {"kind": "ssh", "host": "h", "working_directory": "/srv", "codewhale_binary": "/usr/local/bin/codewhale"}
 FIELDS = some.sampled_from(["id", "name", "needs", "budget", "scorer", "worker", "workspace", "command", "cwd", "tags"])
 
 
@@ -182,6 +184,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ({"id": "../x"}, "id: expected letters, digits"),
         ({"id": "a\n"}, "id: expected letters, digits"),
         ({"command": []}, "command: is empty; expected at least one"),
+        ({"coder": "command"}, "command: is missing: coder `command` runs a command"),
     ],
 )
 def test_what_a_task_may_not_say(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
@@ -195,9 +198,10 @@ def test_what_a_task_may_not_say(tmp_path: Path, fields: dict[str, Any], said: s
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"workers": [{"id": "b", "host": {"kind": "ssh", "host": "h"}}]}, "workers[0].host: ssh workers are not"),
-        ({"workers": [{"id": "b", "host": {"kind": "docker"}}]}, "workers[0].host.kind: expected one of local, ssh"),
-        ({"workers": [{"id": "b"}, {"id": "b"}]}, "workers[1].id: `b` is also the id of workers[0]"),
+        ({"workers": [{"id": "b", "host": SSH}]}, "workers[0].host: ssh workers are not available yet"),
+        ({"workers": [{"id": "b", "host": {"kind": "ssh"}}]}, "workers[0].host.host: is missing; an ssh host needs"),
+        ({"workers": [{"id": "b", "host": {"kind": "docker"}}]}, "workers[0].host.kind: expected one of local, "),
+        ({"workers": [{"id": "b", "host": HERE}] * 2}, "workers[1].id: `b` is also the id of workers[0]"),
         ({"alerts": {"enabled": True}}, "alerts.enabled: alerts are not available yet"),
         ({"alerts": {"routes": [{"adapter": "x"}]}}, "alerts.routes[0].adapter: no adapter is named `x`"),
         ({"labels": {"a": 1}}, "labels.a: expected text, found 1"),
@@ -213,7 +217,7 @@ def test_what_a_run_may_not_say(tmp_path: Path, fields: dict[str, Any], said: st
 
 def test_what_no_worker_can_do(tmp_path: Path) -> None:
     """Capabilities that no declared worker has together are refused; without workers everything can be done."""
-    workers = [{"id": "one", "capabilities": ["rust"]}, {"id": "two", "capabilities": ["gpu"]}]
+    workers = [{"id": name, "host": HERE, "capabilities": [name]} for name in ("rust", "gpu")]
     tasks = [a_task(worker={"capabilities": ["rust", "gpu"]})]
     (said,) = problems(tmp_path, {"workers": workers, "tasks": tasks})
     assert said == "tasks[0].worker.capabilities: no worker has all of gpu, rust; the workers have gpu, rust"

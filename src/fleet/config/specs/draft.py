@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -9,11 +10,13 @@ import msgspec
 from fleet.config.fields import KeyPath
 from fleet.config.problems import Problem
 from fleet.config.specs.problems import found_words, shape_problems
+from fleet.model.clash import ClashError
 from fleet.model.spec import RunSpec, TaskSpec
 
 T = TypeVar("T")
 OF_A_RUN = frozenset({"tasks", "workers", "alerts"})
 ANY_TASK = {"id": "any"}
+STEP = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,5 +64,13 @@ def _decoded(value: Any, kind: type[T], path: KeyPath, problems: list[Problem]) 
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as exc:
         found = shape_problems(value, kind, path)
-        problems += found or [Problem(path, str(exc))]  # the schema cannot say all that the decoder knows
+        problems += found or [_by_the_decoder(exc, path)]  # the schema cannot say all that the decoder knows
         return None
+
+
+def _by_the_decoder(error: msgspec.ValidationError, path: KeyPath) -> Problem:
+    """What the decoder says: its own words, or those of a rule that several fields break together."""
+    text, _, place = str(error).rpartition(" - at `$")
+    steps = [int(number) if number else name for name, number in STEP.findall(place)]
+    within = error.__cause__.path if isinstance(error.__cause__, ClashError) else ()
+    return Problem((*path, *steps, *within), text or str(error))

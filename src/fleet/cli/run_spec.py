@@ -1,0 +1,308 @@
+"""`fleet run SPEC`: submit a run, then see it through: as its supervisor, or beside one that is up."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from fleet.errors import Conflict
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.cli.run_view import View
+    from fleet.control.specs import ReadSpec
+    from fleet.model.spec import TaskSpec
+    from fleet.projections.plan import Plan
+    from fleet.store.reads import Reads
+
+LOOK_SECONDS = 0.25  # between two looks at a run
+INTERRUPTED, TERMINATED = 130, 143
+LOCK = "supervisor.lock"
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Read the spec, submit it, and stay with it."""
+    from fleet.cli.run_view import end_of_feed
+    from fleet.config.home import require
+    from fleet.model.spec import DEFAULT_WORKERS
+
+    most = args.max_workers or DEFAULT_WORKERS
+    found = _read(args, context)
+    for warning in found.warnings:
+        context.note(f"warning: {warning}")
+    if args.dry_run:
+        return _print_plan(_plan(found, most, args, context), context)
+    require(context.home)
+    position = end_of_feed(context.control.reads)
+    made = context.control.submit(found.spec, max_workers=most).run
+    context.close()  # the supervisor opens the store in its own way
+    if not context.json:
+        context.note(f"Run {made.id}: {made.name}, {len(found.spec.tasks)} tasks, at most {most} at once")
+    if args.detach:
+        return _detach(made.id, context)
+    return see_through(made.id, context, position=position, quiet=args.quiet)
+
+
+def go_on(args: argparse.Namespace, context: Context) -> int:
+    """A run that is there already: supervise it to its end, or follow it."""
+    from fleet.cli.run_view import end_of_feed
+
+    made = context.reads.find_run(args.run)
+    position = end_of_feed(context.reads)
+    context.close()
+    if args.detach:
+        return _detach(made.id, context)
+    return see_through(made.id, context, position=position, quiet=args.quiet)
+
+
+def see_through(run_id: str, context: Context, *, position: str, quiet: bool = False) -> int:
+    """Stay until nothing of the run goes on by itself. Whoever supervises may change meanwhile."""
+    from fleet.config.home import require
+    from fleet.projections.runs import run_view
+    from fleet.supervisor.guard import Guard
+
+    lock = require(context.home).path / LOCK
+    while not run_view(context.reads, run_id).over:
+        guard = Guard(lock)
+        try:
+            guard.__enter__()
+        except Conflict:  # somebody supervises
+            position, code = _follow(run_id, context, position, quiet=quiet)
+        else:
+            try:
+                position, code = _supervise(run_id, context, position, quiet=quiet)
+            finally:
+                guard.__exit__(None, None, None)
+            _hand_on(run_id, code, context)
+        if code:
+            _interrupted(run_id, context)
+            return code
+    return conclude(run_id, context, quiet=quiet)
+
+
+def conclude(run_id: str, context: Context, *, quiet: bool = False) -> int:
+    """The final table, and the exit code that says what came of the run."""
+    from fleet.cli.run_view import summary, table
+    from fleet.projections.runs import results, run_view
+
+    view, found = run_view(context.reads, run_id), results(context.reads, run_id)
+    if context.json:
+        context.print_json({"run": view, "tasks": found, "exit_code": view.exit_code})
+    elif not quiet:
+        context.print("\n".join(table(found)))
+        context.note(summary(view))
+        if view.counts["blocked"] or view.counts["partial"]:
+            context.note(f"what waits for you: fleet status --run {run_id}; fleet questions; fleet receipts")
+    return view.exit_code
+
+
+def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
+    from msgspec.structs import replace
+
+    from fleet.cli.add import directory
+    from fleet.control.specs import Coders, read_spec
+    from fleet.plugins import check_coder
+
+    settings = context.settings
+    if args.coder:
+        check_coder(args.coder, settings.own_coders)
+    default = args.coder or settings.supervisor.coder
+    coders = Coders(
+        default=default,
+        check=lambda name: check_coder(name, settings.own_coders),
+        permissions=lambda name, task: _permissions(name, task, context),
+    )
+    found = read_spec(args.verb, base=directory(None), coders=coders)
+    tasks = tuple(_with_defaults(task, args.coder, args.model, default) for task in found.spec.tasks)
+    return replace(found, spec=replace(found.spec, tasks=tasks))
+
+
+def _with_defaults(task: TaskSpec, coder: str | None, model: str | None, default: str) -> TaskSpec:
+    """What was said on the command line goes into the tasks: another process may run them."""
+    from msgspec.structs import replace
+
+    if task.command:
+        return task
+    mine = task.coder or coder
+    fits = model if task.model is None and (mine or default) == default else task.model
+    return replace(task, coder=mine, model=fits)
+
+
+def _permissions(name: str, task: TaskSpec, context: Context) -> Any:
+    from fleet.wiring import load_coder
+
+    return load_coder(name, context.settings).permissions(task.worker.tools, task.worker.tool_profile)
+
+
+def _plan(found: ReadSpec, most: int, args: argparse.Namespace, context: Context) -> Plan:
+    from fleet.projections.plan import plan
+
+    configured = context.settings.supervisor
+    coder = args.coder or configured.coder
+    model = args.model or (configured.model if coder == configured.coder else "")
+    return plan(
+        found.spec,
+        max_workers=most,
+        default_coder=coder,
+        default_model=model,
+        permissions=lambda name, task: _permissions(name, task, context),
+    )
+
+
+def _print_plan(found: Plan, context: Context) -> int:
+    from fleet.cli.words import count
+
+    if context.json:
+        context.print_json(found)
+        return 0
+    size = f"{count(len(found.tasks), 'task')} in {count(found.levels, 'level')}"
+    context.print(f"{found.name}: {size}, at most {found.max_workers} at once. Nothing was submitted.")
+    level = 0
+    for task in found.tasks:
+        if task.level != level:
+            level = task.level
+            context.print(f"\nLevel {level}")
+        coder = f"{task.coder}/{task.model}" if task.model else task.coder
+        context.print(f"  {task.id}: {task.title}")
+        needs = f", after {', '.join(task.needs)}" if task.needs else ""
+        context.print(f"    {coder} on {' or '.join(task.workers)}, in {task.cwd}{needs}")
+        for each in task.enforces:
+            context.print(f"    {each.field}: {each.how}")
+    return 0
+
+
+def _supervise(run_id: str, context: Context, position: str, *, quiet: bool) -> tuple[str, int]:
+    """Run the tasks of this run in this process; the code is not 0 when we were told to stop."""
+    import asyncio
+
+    from fleet import wiring
+    from fleet.cli.run_view import end_of_feed, view_of
+    from fleet.model.spec import DEFAULT_WORKERS
+    from fleet.supervisor.house import Only
+
+    slots = context.reads.run(run_id).max_workers or DEFAULT_WORKERS
+    context.close()
+    only = Only(run_id, slots)
+    house = wiring.open_house(context.home, context.settings, coder=None, model=None, echo=None, only=only)
+    try:
+        view = view_of(context, house.store, run_id, position, quiet=quiet)
+        try:
+            code = asyncio.run(_alive(house, view))
+        finally:
+            view.close()
+        return end_of_feed(house.store), code
+    finally:
+        house.store.close()
+
+
+async def _alive(house: Any, view: View) -> int:
+    import asyncio
+    import signal
+
+    from fleet.supervisor.supervisor import Supervisor
+
+    supervisor = Supervisor(house, drain=True)
+    loop = asyncio.get_running_loop()
+    told: list[int] = []
+
+    def stop(code: int, *, agents: bool = False) -> None:
+        told.append(code)
+        supervisor.stop(agents=agents)
+
+    loop.add_signal_handler(signal.SIGINT, stop, INTERRUPTED)
+    loop.add_signal_handler(signal.SIGTERM, stop, TERMINATED)
+    loop.add_signal_handler(signal.SIGUSR1, lambda: stop(TERMINATED, agents=True))
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            view.step()
+
+    watching = loop.create_task(watch())
+    try:
+        await supervisor.run()
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+    return told[0] if told else 0
+
+
+def _follow(run_id: str, context: Context, position: str, *, quiet: bool) -> tuple[str, int]:
+    """Look on while somebody else supervises, until the run is over or nobody does any more."""
+    from fleet.cli.run_view import end_of_feed, view_of
+    from fleet.projections.runs import run_view
+    from fleet.supervisor.guard import holder
+
+    reads = context.reads
+    view = view_of(context, reads, run_id, position, quiet=quiet)
+    bell = reads.listen()
+    try:
+        while not run_view(reads, run_id).over and holder(context.home.path / LOCK) is not None:
+            bell.wait(LOOK_SECONDS)
+            view.step()
+    except KeyboardInterrupt:
+        return position, INTERRUPTED
+    finally:
+        bell.close()
+        view.close()
+    return end_of_feed(reads), 0
+
+
+def _interrupted(run_id: str, context: Context) -> None:
+    from fleet.projections.runs import live
+
+    running = live(context.reads, run_id, 0)
+    context.note(f"Stopped before the end of {run_id}; {len(running)} of its agents run on.")
+    context.note(f"To go on: fleet run --run {run_id}   To end it: fleet stop --run {run_id}")
+
+
+def _hand_on(run_id: str, code: int, context: Context) -> None:
+    """Runs that were handed to us while we supervised ours are not left alone when ours is over."""
+    from fleet.model.states import RunState
+
+    if code:
+        return
+    reads: Reads = context.reads
+    ours = reads.run(run_id)
+    waiting = [run for run in reads.runs(limit=100) if run.state is RunState.ACTIVE and run.max_workers]
+    newer = [run for run in waiting if run.created_at >= ours.created_at and run.id != run_id and reads.moving(run.id)]
+    if newer:
+        _spawn(newer[-1].id, context)
+
+
+def _detach(run_id: str, context: Context) -> int:
+    """Leave the run to a supervisor: to one that is up, or to a new one in the background."""
+    from fleet.config.home import require
+    from fleet.supervisor.guard import holder
+
+    pid = holder(require(context.home).path / LOCK) or _spawn(run_id, context)
+    if context.json:
+        context.print_json({"run": run_id, "pid": pid})
+    else:
+        context.print(run_id)
+        context.note(f"supervisor {pid} runs it; follow with: fleet wait {run_id}")
+    return 0
+
+
+def _spawn(run_id: str, context: Context) -> int:
+    import subprocess
+    import sys
+    import time
+
+    from fleet.supervisor.guard import holder
+
+    home = context.home
+    words = ["--home", str(home.path), "run", "--quiet", "--run", run_id]
+    with (home.logs / "supervisor.err").open("ab") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fleet", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+            cwd=home.path,
+        )
+    deadline = time.monotonic() + 15
+    while holder(home.path / LOCK) is None and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return process.pid

@@ -1,0 +1,211 @@
+"""How a run is watched: a table in its place on a terminal, a line for each change elsewhere, nothing for a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fleet.cli.words import cells, count, now_ms, pad, span
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.model.event import AnyEvent
+    from fleet.projections.runs import Live, RunView, TaskResult
+    from fleet.store.reads import Reads
+
+MOST_LIVE = 24  # rows of a live table
+MOST_ROWS = 200  # rows of a final one; what did not pass comes first
+REASON = 100  # characters of a reason
+
+
+class View(Protocol):
+    """Something that keeps up with a run."""
+
+    def step(self) -> None:
+        """Show what has changed."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+class Silent:
+    """For programs, and for those who asked for silence."""
+
+    def step(self) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class Lines:
+    """A line on stderr for each thing that happens to a task of the run."""
+
+    def __init__(self, context: Context, reads: Reads, run: str, position: str) -> None:
+        self._context = context
+        self._reads = reads
+        self._run = run
+        self._position = position
+        self._names: dict[str, str] = {}  # of the run's tasks, by uid
+
+    def step(self) -> None:
+        """The events since the last time."""
+        while True:
+            batch = self._reads.feed(self._position)
+            self._position = batch.position
+            for entry in batch.entries:
+                self._say(entry.event)
+            if not batch.entries:
+                return
+
+    def close(self) -> None:
+        """What came last."""
+        self.step()
+
+    def _say(self, event: AnyEvent) -> None:
+        from fleet.model import event as ev
+
+        match event:
+            case ev.TaskClaimed(session=session) if session.run == self._run:
+                model = f"/{session.model}" if session.model else ""
+                self._line(event, "started", f"{session.coder}{model} on {session.worker}")
+            case ev.TaskSettled(receipt=receipt) if receipt.run == self._run:
+                source = f" ({receipt.source.value})" if receipt.source else ""
+                self._line(event, receipt.result.value + source, receipt.reason.removeprefix("skipped: "))
+            case ev.TaskRequeued(reason=reason) if self._is_ours(event.subject):
+                self._line(event, "queued again", reason)
+            case ev.TaskBlocked(block=block) if self._is_ours(event.subject):
+                self._line(event, "waits for you", f"{block.kind}: {block.text}")
+            case _:
+                return
+
+    def _line(self, event: AnyEvent, what: str, detail: str) -> None:
+        import time
+
+        clock = time.strftime("%H:%M:%S", time.localtime(event.at / 1000))
+        self._context.note(f"{clock}  {self._name(event.subject)}  {what}: {short(detail)}")
+        self._context.err.flush()
+
+    def _is_ours(self, uid: str) -> bool:
+        return self._name(uid) != ""
+
+    def _name(self, uid: str) -> str:
+        if uid not in self._names:
+            task = self._reads.tasks_by_uid([uid]).get(uid)
+            self._names[uid] = task.task_id if task is not None and task.run == self._run else ""
+        return self._names[uid]
+
+
+class Screen:
+    """A table that is drawn again in its place."""
+
+    def __init__(self, context: Context, reads: Reads, run: str) -> None:
+        from rich.console import Console
+        from rich.live import Live as LiveDisplay
+
+        self._reads = reads
+        self._run = run
+        console = Console(file=context.err, highlight=False, no_color=not context.colour)
+        self._live = LiveDisplay(self._drawn(), console=console, auto_refresh=False, transient=True)
+        self._live.start()
+
+    def step(self) -> None:
+        """Draw it again."""
+        self._live.update(self._drawn(), refresh=True)
+
+    def close(self) -> None:
+        """Take it away; the final table comes in its place."""
+        self._live.stop()
+
+    def _drawn(self) -> Any:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        from fleet.projections.runs import live, run_view
+
+        view, running = run_view(self._reads, self._run), live(self._reads, self._run, now_ms())
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in ("Task", "Where", "Coder", "Elapsed", "Idle", "Tokens", "Cost"):
+            table.add_column(name, no_wrap=True)
+        for each in running[:MOST_LIVE]:
+            table.add_row(*live_cells(each))
+        more = [Text(f"and {len(running) - MOST_LIVE} more")] if len(running) > MOST_LIVE else []
+        return Group(table, *more, Text(summary(view)))
+
+
+def live_cells(each: Live) -> tuple[str, ...]:
+    """The cells of a task that runs."""
+    return (
+        each.id,
+        each.worker,
+        f"{each.coder}/{each.model}" if each.model else each.coder,
+        span(each.elapsed_ms),
+        span(each.idle_ms),
+        f"{each.tokens:,}",
+        dollars(each.cost_microusd),
+    )
+
+
+def view_of(context: Context, reads: Reads, run: str, position: str, *, quiet: bool) -> View:
+    """The view that fits who looks."""
+    if quiet or context.json:
+        return Silent()
+    if context.err.isatty():
+        return Screen(context, reads, run)
+    return Lines(context, reads, run, position)
+
+
+def end_of_feed(reads: Reads) -> str:
+    """The position after all that has happened."""
+    last = reads.last(1)
+    placed = reads.place(last[-1].seq) if last else None
+    return placed[1] if placed else ""
+
+
+def summary(view: RunView) -> str:
+    """One line: how many are in which state."""
+    named = ("queued", "running", "verifying", "blocked", "completed", "partial", "failed", "cancelled")
+    parts = [f"{view.counts[name]} {name}" for name in named if view.counts[name]]
+    return f"{view.id}: {count(view.tasks, 'task')}, {view.left} left: {', '.join(parts)}"
+
+
+def table(found: list[TaskResult]) -> list[str]:
+    """The final table: what did not pass first, where there is too much to show."""
+    if len(found) > MOST_ROWS:
+        bad = [each for each in found if each.result != "pass"]
+        good = [each for each in found if each.result == "pass"]
+        shown = [*bad, *good][:MOST_ROWS]
+    else:
+        shown = found
+    rows = [("TASK", "RESULT", "SOURCE", "TIME", "TOKENS", "COST", "REASON")]
+    rows += [
+        (
+            each.id,
+            each.result.value if each.result else each.state.value,
+            each.source.value if each.source else "-",
+            span(each.duration_ms),
+            f"{each.tokens:,}",
+            dollars(each.cost_microusd),
+            short(each.reason.removeprefix("skipped: "))
+            + ("" if each.scorer or each.result != "pass" else "  [unverified]"),
+        )
+        for each in shown
+    ]
+    widths = [max(cells(row[column]) for row in rows) for column in range(6)]
+    lines = ["  ".join([*(pad(row[k], widths[k]) for k in range(6)), row[6]]).rstrip() for row in rows]
+    if len(found) > len(shown):
+        lines.append(f"and {len(found) - len(shown)} more")
+    return lines
+
+
+def short(text: str) -> str:
+    """A text on one line, cut to what a table can hold."""
+    line = " ".join(text.split())
+    return line if len(line) <= REASON else line[: REASON - 3] + "..."
+
+
+def dollars(microusd: int) -> str:
+    """Money, to the cent; more exact where there is less."""
+    if not microusd:
+        return "-"
+    return f"${microusd / 1e6:.2f}" if microusd >= 10_000 else f"${microusd / 1e6:.4f}"

@@ -1,0 +1,249 @@
+"""`fleet run SPEC`: a run is submitted, seen through and told of, by this process or by another."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import Cli, Done
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SOON = 60.0
+
+
+def a_spec(cli: Cli, *tasks: dict[str, Any], name: str = "work.json", **fields: Any) -> str:
+    """A file with these tasks."""
+    file = cli.cwd / name
+    file.write_text(json.dumps({"tasks": tasks, **fields}))
+    return str(file)
+
+
+def sh(name: str, command: str = "true", **fields: Any) -> dict[str, Any]:
+    """A task that is a command, tried once."""
+    return {"id": name, "command": command, "retry_policy": {"max_attempts": 1}, **fields}
+
+
+def until(what: Callable[[], Any], name: str) -> Any:
+    """Wait for something."""
+    deadline = time.monotonic() + SOON
+    while not (found := what()):
+        assert time.monotonic() < deadline, f"never: {name}"
+        time.sleep(0.02)
+    return found
+
+
+def results(done: Done) -> dict[str, str]:
+    """What a table says of each task."""
+    rows = [line.split() for line in done.lines[1:]]
+    return {row[0]: row[1] for row in rows}
+
+
+@pytest.fixture
+def at_work(cli: Cli) -> Cli:
+    """A home whose tasks are tried once, and soon."""
+    cli.home.toml.write_text('[supervisor]\ncoder = "scripted"\nmax_attempts = 1\ngrace_seconds = 1\n')
+    return cli
+
+
+def test_a_pipeline(at_work: Cli) -> None:
+    """The shipped example runs in the order of its needs, and leaves a receipt for each step."""
+    shutil.copy(EXAMPLES / "pipeline.yaml", at_work.cwd)
+    done = at_work.run("run", "pipeline.yaml")
+    assert done.code == 0, done
+    assert results(done) == {"collect": "pass", "count": "pass", "tidy": "pass"}
+    assert [line.split()[1] for line in done.err.splitlines() if " started: " in line] == ["collect", "count", "tidy"]
+    assert "-local-1" in done.err
+    run = done.err.split()[1].rstrip(":")
+    tasks = at_work.json("tasks", "--status", "all")
+    assert {task["state"] for task in tasks} == {"completed"}
+    assert at_work.json("status", "--run", run)["counts"]["completed"] == 3
+
+
+def test_a_failure_is_told_by_the_code(at_work: Cli) -> None:
+    """A task that fails makes the code 1; those that need it are skipped, those that do not are run."""
+    spec = a_spec(at_work, sh("bad", "exit 3"), sh("after", needs=["bad"]), sh("other"))
+    done = at_work.run("run", spec, "--json")
+    assert done.code == 1
+    told = json.loads(done.out)
+    assert {task["id"]: task["result"] for task in told["tasks"]} == {"bad": "fail", "after": "skip", "other": "pass"}
+    assert {task["id"]: task["source"] for task in told["tasks"]}["bad"] == "task"
+    assert told["run"]["counts"]["task_failed"] == 1
+
+
+def test_a_bad_spec_changes_nothing(at_work: Cli) -> None:
+    """Every problem is told with its path, the code is 2, and nothing is in the queue."""
+    spec = a_spec(at_work, sh("a", retries=1), sh("b", needs=["c"]), lables={})
+    done = at_work.run("run", spec)
+    assert done.code == 2
+    assert done.err.splitlines()[1:4] == [
+        "  lables: unknown field; did you mean `labels`?",
+        "  tasks[0].retries: unknown field; did you mean `retry_policy`?",
+        "  tasks[1].needs[0]: no task has the id `c`",
+    ]
+    told = json.loads(at_work.run("run", spec, "--json").err)
+    assert (told["exit_code"], len(told["problems"])) == (2, 3)
+    assert at_work.json("status")["total"] == 0
+    assert at_work.run("run", "nothing.json").code == 4
+
+
+def test_the_plan(newcomer: Cli) -> None:
+    """--dry-run tells order, coder, place and what each field does; it needs no home and makes none."""
+    cli = newcomer
+    spec = a_spec(
+        cli,
+        sh("build", timeout_seconds=60),
+        {"id": "review", "instructions": "look", "needs": ["build"], "worker": {"tool_profile": "read-only"}},
+        name="nightly.json",
+    )
+    done = cli.ok("run", spec, "--dry-run", "--max-workers", "2")
+    assert done.lines[0] == "nightly: 2 tasks in 2 levels, at most 2 at once. Nothing was submitted."
+    assert "    timeout_seconds: a session is ended after 60 s, with a timeout receipt" in done.lines
+    assert any(line.startswith("    worker.tool_profile: enforced") for line in done.lines)
+    assert [task["level"] for task in cli.json("run", spec, "--dry-run")["tasks"]] == [1, 2]
+    assert not cli.home.path.exists()
+
+
+def test_only_this_run(at_work: Cli) -> None:
+    """Where no supervisor is up, only the tasks of the run are claimed."""
+    other = at_work.add("Not now", "--coder", "command", "-d", "touch never")
+    at_work.ok("run", a_spec(at_work, sh("mine")))
+    assert at_work.json("show", other)["data"][0]["status"] == "open"
+    assert not (at_work.cwd / "never").exists()
+
+
+def test_the_cap(at_work: Cli) -> None:
+    """With --max-workers 1 no two tasks of the run are at work at a time."""
+    alone = "mkdir busy && sleep 0.2 && rmdir busy"
+    done = at_work.run("run", a_spec(at_work, *(sh(f"t{n}", alone) for n in range(3))), "--max-workers", "1")
+    assert set(results(done).values()) == {"pass"}
+
+
+def test_what_waits_for_a_person(at_work: Cli) -> None:
+    """A run that can only go on with an answer ends with code 3; after the answer it goes on, and ends well."""
+    asks = '@@scripted [{"run": "test -e asked || fleet ask Which?"}, {"run": "touch asked"}]'
+    spec = a_spec(at_work, {"id": "ask", "instructions": asks}, sh("after", needs=["ask"]), name="asking.json")
+    done = at_work.run("run", spec)
+    assert done.code == 3, done
+    assert results(done) == {"ask": "blocked", "after": "queued"}
+    run = done.err.split()[1].rstrip(":")
+    assert at_work.run("wait", run, "-q").code == 3
+    at_work.ok("answer", at_work.json("questions")[0]["id"], "That one")
+    assert at_work.run("wait", run, "--timeout", "1", "-q").code == 3
+    again = at_work.run("run", "--run", run)
+    assert (again.code, set(results(again).values())) == (0, {"pass"})
+
+
+def test_in_the_background(at_work: Cli) -> None:
+    """--detach prints the run and leaves it to another process; `fleet wait` tells what came of it."""
+    done = at_work.ok("run", a_spec(at_work, sh("a", "sleep 0.5")), "--detach")
+    waited = at_work.run("wait", done.out.strip(), "--timeout", "60")
+    assert (waited.code, results(waited)) == (0, {"a": "pass"})
+    until(lambda: at_work.run("run", "status").code == 1, "the end of its supervisor")
+
+
+def test_beside_a_supervisor(at_work: Cli) -> None:
+    """Where a supervisor is up the run is handed to it, and followed to its end; the lower cap holds."""
+    at_work.ok("config", "set", "max_concurrent=1")
+    at_work.ok("run", "--detach")
+    try:
+        alone = "mkdir busy && sleep 0.2 && rmdir busy"
+        done = at_work.run("run", a_spec(at_work, *(sh(f"t{n}", alone) for n in range(3))))
+        assert (done.code, set(results(done).values())) == (0, {"pass"})
+        assert at_work.run("run", "status").code == 0
+    finally:
+        at_work.ok("run", "stop")
+
+
+def test_two_runs_at_once(at_work: Cli) -> None:
+    """A second run does not wait for the end of the first: it is handed to its supervisor, and outlives it."""
+    first = a_spec(at_work, sh("hold", "until test -e go; do sleep 0.05; done"), name="first.json")
+    second = a_spec(at_work, sh("b1", "touch go"), sh("b2", "sleep 0.5", needs=["b1"]), name="second.json")
+    with at_work.started("run", first) as process:
+        until(lambda: at_work.json("status")["counts"]["running"] == 1, "the first run")
+        done = at_work.run("run", second)
+        assert process.wait(SOON) == 0
+    assert (done.code, results(done)) == (0, {"b1": "pass", "b2": "pass"})
+
+
+def test_interrupted_and_continued(at_work: Cli) -> None:
+    """Ctrl-C leaves the agents running and says how to go on; going on, nothing is run twice."""
+    spec = a_spec(at_work, sh("a", "echo once >> ran; until test -e go; do sleep 0.05; done"), sh("b", needs=["a"]))
+    with at_work.started("run", spec) as process:
+        until((at_work.cwd / "ran").exists, "the first task")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=SOON)
+    assert process.returncode == 130
+    found = re.search(r"To go on: (fleet run --run \S+)", err.decode())
+    assert found, err
+    (at_work.cwd / "go").touch()
+    done = at_work.run(*found[1].split()[1:])
+    assert (done.code, results(done)) == (0, {"a": "pass", "b": "pass"})
+    assert (at_work.cwd / "ran").read_text() == "once\n"
+
+
+def test_a_file_that_is_called_status(at_work: Cli) -> None:
+    """`./status` is a file; the bare word asks about the supervisor."""
+    (at_work.cwd / "status").write_text(json.dumps(sh("one")))
+    assert results(at_work.ok("run", "./status")) == {"one": "pass"}
+    assert at_work.run("run", "status").out.startswith("no supervisor is running")
+
+
+def test_a_secret_is_not_kept(at_work: Cli) -> None:
+    """A secret that was pasted into a spec is warned of, and is in no file of the home."""
+    secret = "ghp_" + "A1b2" * 9
+    done = at_work.run("run", a_spec(at_work, {"id": "a", "instructions": f"log in with {secret}"}))
+    assert (done.code, "tasks[0].instructions: looks like a secret" in done.err) == (0, True)
+    files = [file for file in at_work.home.path.rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if secret.encode() in file.read_bytes()]
+
+
+def test_what_the_agent_is_told(at_work: Cli) -> None:
+    """Role, objective, description, instructions, context and the beginning of input files enter the prompt."""
+    with at_work.home.toml.open("a") as toml:
+        toml.write('[coders.reader]\nargv = ["sh", "-c", "cat > told.txt"]\n')
+    (at_work.cwd / "notes.md").write_text("the notes\n")
+    (at_work.cwd / "sub").mkdir()
+    spec = a_spec(
+        at_work,
+        {
+            "id": "a",
+            "coder": "reader",
+            "description": "the description",
+            "objective": "the objective",
+            "instructions": "the instructions",
+            "context": ["the context"],
+            "worker": {"role": "the-role"},
+            "input_files": ["notes.md", "sub"],
+        },
+    )
+    assert at_work.run("run", spec).code == 0
+    told = (at_work.cwd / "told.txt").read_text()
+    for text in ("description", "objective", "instructions", "context", "notes"):
+        assert f"the {text}" in told
+    assert "the-role" in told
+    assert "- `sub`" in told
+
+
+def test_the_seeds_own_specs(at_work: Cli) -> None:
+    """The three specs that the first Fleet documented run unchanged, each task to a receipt."""
+    at_work.env["FLEET_SCRIPT"] = "run echo 'src/fleet.rs:1 fine' > $FLEET_ARTIFACT_DIR/report.md"
+    for name in ("Cargo.toml", "CHANGELOG.md", ".github/AUTHOR_MAP", "crates/protocol/src/fleet.rs"):
+        file = at_work.cwd / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x\n")
+    (at_work.cwd / "crates/tui/src/fleet").mkdir(parents=True)
+    (at_work.cwd / "crates/tui/src/main.rs").write_text("x\n")
+    for name, tasks in (("local-smoke", 1), ("release-triage", 1), ("code-review-swarm", 2)):
+        done = at_work.run("run", str(EXAMPLES / "seeds" / f"001-{name}.json"), "--coder", "scripted", "--json")
+        told = json.loads(done.out)
+        assert [task["result"] in ("pass", "partial") for task in told["tasks"]] == [True] * tasks, told
+        assert done.code in (0, 3)
