@@ -93,6 +93,10 @@ class Supervisor(Section, frozen=True, kw_only=True):
     budget_pause: Annotated[
         bool, Meta(description="Whether a task that exceeds its budget waits for a person; else it has failed.")
     ] = False
+    isolation: Annotated[
+        Literal["none", "worktree"],
+        Meta(description="Where a task works that does not say: in its directory, or in a git worktree of its own."),
+    ] = "none"
     grace_seconds: Annotated[
         int, Meta(ge=0, le=600, description="How long an agent has between one signal to end and the next.")
     ] = 5

@@ -53,7 +53,7 @@ def _problems(found: Draft, base: str, coders: Coders) -> list[Problem]:
     problems: list[Problem] = []
     if found.run is not None:
         problems += spec_rules.run_problems(found.run)
-        problems += spec_rules.not_available(found.run, found.tasks)
+        problems += spec_rules.not_available(found.run)
     problems += spec_rules.task_problems(found.tasks, found.ids, found.run)
     for path, task in found.tasks:
         problems += path_problems(task, path, base)

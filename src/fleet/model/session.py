@@ -82,6 +82,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     stopped_for: str | None = None  # why we ended it, with the outcome that makes and the bound it crossed
     stopped_reason: str = ""
     stopped_by: str = ""
+    cwd: str = ""  # where it works, when that is a worktree
+    ready: str = ""  # a file that is there once that worktree's setup was run
     parser: msgspec.Raw = msgspec.Raw(b"null")  # the coder's own state, opaque here
 
 

@@ -33,7 +33,7 @@ def run_problems(run: RunSpec) -> Iterator[Problem]:
                 yield Problem(("alerts", "routes", place, "adapter"), f"no adapter is named `{route.adapter}`")
 
 
-def not_available(run: RunSpec, tasks: Sequence[Placed]) -> Iterator[Problem]:
+def not_available(run: RunSpec) -> Iterator[Problem]:
     """What a spec may say and this version cannot do yet. Whoever builds it takes its line away."""
     for place, worker in enumerate(run.workers):
         kind = worker.host if isinstance(worker.host, str) else worker.host.kind
@@ -41,12 +41,6 @@ def not_available(run: RunSpec, tasks: Sequence[Placed]) -> Iterator[Problem]:
             yield Problem(("workers", place, "host"), f"{kind} workers are not available yet; only local ones are")
     if run.alerts is not None and run.alerts.enabled:
         yield Problem(("alerts", "enabled"), "alerts are not available yet; leave them disabled")
-    for path, task in tasks:
-        if task.isolation == "worktree":
-            yield Problem((*path, "isolation"), "`worktree` is not available yet; only `none` is")
-        for name in ("setup", "copy_files"):
-            if getattr(task, name):
-                yield Problem((*path, name), "belongs to isolation in a worktree, which is not available yet")
 
 
 def task_problems(tasks: Sequence[Placed], ids: Sequence[str], run: RunSpec | None) -> Iterator[Problem]:
@@ -73,6 +67,9 @@ def _alone(path: KeyPath, task: TaskSpec) -> Iterator[Problem]:
         yield Problem((*path, "command"), f"coder `{task.coder}` is given too; a task has one of them")
     if task.coder == "command" and not task.command:
         yield Problem((*path, "command"), "is missing: coder `command` runs a command")
+    for name in ("setup", "copy_files"):
+        if getattr(task, name) and task.isolation != "worktree":
+            yield Problem((*path, name), 'belongs to isolation = "worktree", which is not asked for')
     for place, tag in enumerate(task.tags):
         if tag in task.tags[:place]:
             yield Problem((*path, "tags", place), f"`{tag}` is given twice")

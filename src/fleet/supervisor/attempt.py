@@ -55,6 +55,16 @@ class Attempt:
         """What the settings say of this coder."""
         return self.house.settings.coders.get(self.session.coder) or CoderOptions()
 
+    @property
+    def isolation(self) -> str:
+        """How far the work is kept apart from the checkout: the task's own choice, else the settings'."""
+        return self.task.terms.isolation or self.house.settings.supervisor.isolation
+
+    @property
+    def cwd(self) -> str:
+        """Where the agent works, on its host."""
+        return self.progress.cwd or self.task.cwd or str(self.house.home.path)
+
     def keep_state(self, state: Any) -> None:
         """The parser's state, to be committed with the progress."""
         self.state = state

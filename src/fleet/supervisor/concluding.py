@@ -17,16 +17,18 @@ from fleet.hosts.facts import Exit
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.receipt import Verdict
 from fleet.model.session import Ending
-from fleet.model.states import Result, SessionState
+from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
 from fleet.store import qafile
+from fleet.supervisor import workplace
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.wish import OF_PEOPLE, recalled
 
 UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
 MOST_STDERR = 65_536
+MOST_EVIDENCE = 100  # files that are listed
 
 
 async def conclude(attempt: Attempt) -> None:
@@ -37,6 +39,8 @@ async def conclude(attempt: Attempt) -> None:
     attempt.record.keep_stderr(stderr)
     verb, outcome, state = _outcome(attempt, seen, stderr)
     decision = decide(attempt, verb, outcome)
+    if verb != "stop" and (paths := await workplace.trespasses(attempt)):
+        decision = _trespassed(attempt, paths)
     end = Ending(outcome=outcome.kind.value, state=state, usage=attempt.progress.usage)
     await settle(attempt, decision, end, carried_out=bool(verb))
 
@@ -80,6 +84,23 @@ def _within_budget(attempt: Attempt, outcome: Outcome) -> Outcome:
     return Outcome(kind=OutcomeKind.BUDGET, reason=f"it ended well, but {over.reason}", bound=over.bound)
 
 
+def _trespassed(attempt: Attempt, paths: tuple[str, ...]) -> ending.Decision:
+    """It wrote where it must not: it has failed, whatever else is to be said of it."""
+    verdict = Verdict(
+        result=Result.FAIL,
+        source=Source.TASK,
+        reason=workplace.told(paths),
+        evidence=tuple(f"written: {path}" for path in paths[:MOST_EVIDENCE]),
+        usage=attempt.progress.usage,
+        duration_ms=_elapsed_ms(attempt),
+    )
+    return ending.Finish(verdict)
+
+
+def _elapsed_ms(attempt: Attempt) -> int:
+    return max(0, now_ms() - (attempt.session.started_at or attempt.session.claimed_at))
+
+
 def decide(attempt: Attempt, verb: str, outcome: Outcome) -> ending.Decision:
     """What follows: of what people asked, else of what the agent asked, else of the outcome."""
     spent, allowance = _spent(attempt), _allowance(attempt)
@@ -104,7 +125,7 @@ def _spent(attempt: Attempt) -> ending.Spent:
         charged=attempt.task.charged,
         sessions=1 + attempt.history.full_contexts(),
         usage=attempt.progress.usage,
-        duration_ms=max(0, now_ms() - (attempt.session.started_at or attempt.session.claimed_at)),
+        duration_ms=_elapsed_ms(attempt),
     )
 
 

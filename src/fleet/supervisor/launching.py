@@ -17,6 +17,7 @@ from fleet.coders.prompts.brief import InputFile, brief, plain
 from fleet.errors import NotStarted, TransportError
 from fleet.model.launch import Launch
 from fleet.store import qafile
+from fleet.supervisor import workplace
 from fleet.supervisor.attempt import Attempt
 
 MOST_OF_ONE, MOST_INPUT = 8 << 10, 32 << 10  # bytes of one input file, and of all, that enter a prompt
@@ -25,12 +26,14 @@ NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 
 async def launch(attempt: Attempt) -> None:
     """The steps, in order. A UsageError or NotFound of any says that the task can never be launched as it is."""
+    await workplace.make_ready(attempt)
     work = compose(attempt, await _inputs(attempt))
     launch, secrets = _equipped(attempt, attempt.coder.launch(work))
     attempt.progress = replace(attempt.progress, coder_session=launch.coder_session)
     attempt.keep_state(attempt.coder.begin(attempt.history.parser_state()))
     attempt.house.at("claimed")
     await attempt.hosted.prepare(launch)
+    await workplace.mark(attempt)
     attempt.house.at("prepared")
     await attempt.commit()
     attempt.house.at("launching")
@@ -42,7 +45,7 @@ async def _inputs(attempt: Attempt) -> list[InputFile]:
     files: list[InputFile] = []
     left = MOST_INPUT
     for path in attempt.task.terms.input_files:
-        place = os.path.join(attempt.task.cwd or str(attempt.house.home.path), path)
+        place = os.path.join(attempt.cwd, path)
         try:
             data = await attempt.house.transport.get(place, limit=min(MOST_OF_ONE, left) + 1) if left > 0 else b""
         except TransportError:  # a directory, or not there: that is for others to judge
@@ -65,7 +68,7 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
     """What the coder is asked to do, and where."""
     task, session, home = attempt.task, attempt.session, attempt.house.home
     resume = attempt.history.resumable()
-    cwd = task.cwd or str(home.path)
+    cwd = attempt.cwd
     prompt = compose_prompt(
         task=task.uid,
         title=task.title,
@@ -100,6 +103,7 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
 def _equipped(attempt: Attempt, launch: Launch) -> tuple[Launch, Mapping[str, str]]:
     """The launch with the environment of its task, and the values of the secrets that it names."""
     house, task = attempt.house, attempt.task
+    launch = workplace.equipped(attempt, launch)
     secrets = house.secrets_for((*launch.secrets, *attempt.options.secrets))
     env = launch.env | {
         "FLEET_TASK_ID": task.uid,

@@ -27,6 +27,7 @@ from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.launching import launch
 from fleet.supervisor.requests import Requests
 from fleet.supervisor.wish import Wish, kept, recalled
+from fleet.supervisor.workplace import Unmet
 
 QUICK_SECONDS, CALM_SECONDS = 0.02, 0.25  # between two looks: soon after something was said, and after silence
 OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
@@ -74,6 +75,10 @@ class SessionRunner:
         except (UsageError, NotFound) as exc:  # it can never be launched as it is
             verdict = Verdict(result=Result.FAIL, source=Source.TASK, reason=f"it cannot be launched: {exc}")
             await settle(self.attempt, ending.Finish(verdict), Ending(outcome="crashed"))
+            return
+        except Unmet as exc:
+            skipped = ending.Finish(Verdict(result=Result.SKIP, reason=str(exc)))
+            await settle(self.attempt, skipped, Ending(outcome="unmet"))
             return
         except NotStarted as exc:
             decision = ending.after_no_start(str(exc), 1 + self.attempt.history.failed_starts())

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 from hypothesis import given, settings
@@ -41,14 +41,15 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     by_key: dict[str, st.SearchStrategy[Any]] = {
         "supervisor.model": st.text("aé\"\\'#=[]{}.,😀 ", max_size=12).map(lambda text: f"m{text}".strip()),
         "supervisor.budget_usd": st.one_of(st.integers(0, 10**6), st.floats(0, 10**6)),
-        "supervisor.budget_pause": st.booleans(),
-        "queue.source": st.sampled_from(["fleet", "beads"]),
-        "store.mirror": st.sampled_from(["auto", "on", "off"]),
         "store.url": st.sampled_from(["", "postgresql://u@h/d", "postgres:///x?host=/run"]),
         "store.password_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
         "alerts.webhook_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
     }
     names = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)
+    if get_origin(bare(field.type)) is Literal:
+        return st.sampled_from(get_args(bare(field.type)))
+    if bare(field.type) is bool:
+        return st.booleans()
     if bare(field.type) is int:
         (bounds,) = notes(field.type)
         return st.integers(int(bounds.ge or 0), int(bounds.le or 0))

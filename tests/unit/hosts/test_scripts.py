@@ -12,7 +12,8 @@ import fleet.hosts
 from tests.support.programs import need
 
 HOSTS = Path(fleet.hosts.__file__).parent
-SCRIPTS = [HOSTS / "runner.sh", HOSTS / "look.sh", HOSTS / "shims" / "fleet", HOSTS / "shims" / "bd"]
+NAMES = ("runner.sh", "look.sh", "workspace.sh", "shims/fleet", "shims/bd")
+SCRIPTS = [HOSTS / name for name in NAMES]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)

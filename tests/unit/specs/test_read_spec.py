@@ -180,7 +180,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ({"name": "two\nlines"}, "name: expected one printable line"),
         ({"tags": ["x", "x"]}, "tags[1]: `x` is given twice"),
         ({"timeout_seconds": 0}, "timeout_seconds: expected an integer from 1 to 2592000, found 0"),
-        ({"isolation": "worktree"}, "isolation: `worktree` is not available yet"),
+        ({"setup": "make deps"}, 'setup: belongs to isolation = "worktree", which is not asked for'),
         ({"id": "../x"}, "id: expected letters, digits"),
         ({"id": "a\n"}, "id: expected letters, digits"),
         ({"command": []}, "command: is empty; expected at least one"),

@@ -1,0 +1,138 @@
+"""Workspaces on a host: what changed in one, and git worktrees; written once over the verbs of a transport."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from fleet.errors import Conflict, TransportError, UsageError
+from fleet.hosts.transport import Transport
+from fleet.model.ids import check_token
+
+MOST_FILES = 200_000  # a workspace with more cannot be compared
+REFUSED, TOO_MANY = 3, 5  # exit codes of workspace.sh
+SETUP_FAILED = 97  # what a session ends with whose setup did
+
+
+class Worktree(msgspec.Struct, frozen=True, kw_only=True):
+    """A task's own worktree, on its own branch."""
+
+    source: str  # the directory that it was made from
+    path: str  # its top
+    branch: str
+    base: str  # the ref of the commit that it began at
+    grave: str  # the ref that keeps the branch once it was dropped
+
+    @classmethod
+    def of(cls, task: str, source: str, state: str) -> Worktree:
+        """The worktree that a task has, or would have; `state` is Fleet's own directory on that host."""
+        uid = check_token(task, "task")
+        return cls(
+            source=source,
+            path=f"{state.rstrip('/')}/worktrees/{uid}",
+            branch=f"fleet/{uid}",
+            base=f"refs/fleet/base/{uid}",
+            grave=f"refs/fleet/dropped/{uid}",
+        )
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A worktree that is there."""
+
+    cwd: str  # the place in it that the source is in its own
+    ready: str  # a file that is there once the setup was run
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a worktree."""
+
+    head: str
+    commits: int  # since it was made
+    dirty: tuple[str, ...]  # files with work that is not committed
+
+
+class Workspaces:
+    """The workspaces of one host. UsageError: it cannot be done as it is asked; Conflict: not as things stand."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def mark(self, root: str, kept: str, file: str) -> None:
+        """Write down what is in a workspace, so that it can be compared afterwards; `kept` does not count."""
+        await self._run("mark", root, kept, str(MOST_FILES), file, error=UsageError)
+
+    async def changes(self, root: str, kept: str, file: str) -> tuple[str, ...]:
+        """The files that were made, changed or removed since."""
+        said = await self._run("changes", root, kept, str(MOST_FILES), file, error=UsageError)
+        return tuple(said.splitlines())
+
+    async def make(self, tree: Worktree, copy_files: Sequence[str] = ()) -> Made:
+        """Make a worktree, unless it is there."""
+        words = ("make", tree.source, tree.path, tree.branch, tree.base, *copy_files)
+        prefix, own = (await self._run(*words, error=UsageError)).split("\n")[:2]
+        return Made(cwd=f"{tree.path}/{prefix}".rstrip("/"), ready=f"{own}/fleet-ready")
+
+    async def standing(self, tree: Worktree) -> Standing:
+        """What became of it. Conflict: it is not there."""
+        head, commits, *dirty = (await self._run("state", tree.path, tree.base)).splitlines()
+        return Standing(head=head, commits=int(commits), dirty=tuple(line[3:] for line in dirty))
+
+    async def diff(self, tree: Worktree) -> str:
+        """All that was changed in it, committed or not."""
+        return await self._run("diff", tree.path, tree.base)
+
+    async def commit(self, tree: Worktree, message: str) -> None:
+        """Commit what is not committed yet."""
+        await self._run("commit", tree.path, message)
+
+    async def merge(self, tree: Worktree, message: str) -> str:
+        """Merge its branch into what the source has checked out; returns the commit. Conflict: nothing was changed."""
+        return (await self._run("merge", tree.source, tree.branch, message)).strip()
+
+    async def apply(self, tree: Worktree) -> str:
+        """Bring its difference into the source's files, uncommitted. Conflict: nothing was changed."""
+        return (await self._run("apply", tree.source, tree.branch, tree.base)).strip()
+
+    async def drop(self, tree: Worktree) -> None:
+        """Remove it; its branch is kept under another name. Conflict: it has work that is not committed."""
+        await self._run("drop", tree.path, tree.branch, tree.grave)
+
+    async def restore(self, tree: Worktree) -> None:
+        """Bring a dropped one back."""
+        await self._run("restore", tree.source, tree.path, tree.branch, tree.grave)
+
+    async def _run(self, verb: str, *words: str, error: type[UsageError] | type[Conflict] = Conflict) -> str:
+        done = await self._transport.run(["sh", "-c", _program(), "workspace", verb, *words])
+        said = done.stderr.decode("utf-8", "replace").strip()
+        if done.code == 0:
+            return done.stdout.decode("utf-8", "surrogateescape")
+        if done.code == REFUSED:
+            raise error(said)
+        if done.code == TOO_MANY:
+            raise error(f"{words[0]} has {said}: too many to see what is written", hint='use isolation = "worktree"')
+        raise TransportError(f"cannot {verb} the workspace: {said or f'code {done.code}'}")
+
+
+def with_setup(argv: Sequence[str], setup: str, ready: str) -> tuple[str, ...]:
+    """The words of a launch that first runs the setup, once. What the setup says goes to stderr."""
+    script = (
+        '[ -e "$2" ] || { (eval "$1") >&2 && : >"$2"; } || '
+        f'{{ echo "the setup failed: $1" >&2; exit {SETUP_FAILED}; }}; shift 2; exec "$@"'
+    )
+    return ("sh", "-c", script, "setup", setup, ready, *argv)
+
+
+def outside(changed: Sequence[str], writable: Sequence[str]) -> tuple[str, ...]:
+    """Of the files that changed, those that are in none of the writable paths."""
+    allowed = [path.strip("/").removeprefix("./") for path in writable]
+    return tuple(
+        path for path in changed if not any(root in ("", ".") or f"{path}/".startswith(f"{root}/") for root in allowed)
+    )
+
+
+@cache
+def _program() -> str:
+    return files("fleet.hosts").joinpath("workspace.sh").read_text("utf-8")

@@ -1,0 +1,102 @@
+"""The place that a session works in: made ready before it starts, compared with what it was when it has ended."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fleet.errors import TransportError, UsageError
+from fleet.hosts.files import Places, look
+from fleet.hosts.workspace import Workspaces, Worktree, outside, with_setup
+from fleet.model.launch import Launch
+from fleet.supervisor.attempt import Attempt
+
+SHOWN = 20  # of the files that were written outside
+BASE_ENVIRONMENT = frozenset({"PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"})
+
+
+class Unmet(Exception):
+    """Something that the task requires is not there; it is skipped, with this as the reason."""
+
+
+async def make_ready(attempt: Attempt) -> None:
+    """The directory to work in, with what must be in it. UsageError: it cannot be had. Unmet: the task is skipped."""
+    terms = attempt.task.terms
+    if terms.writable_paths is not None and not attempt.task.cwd:
+        raise UsageError("writable_paths needs a directory to work in, and the task has none")
+    if missing := _missing_environment(attempt):
+        raise Unmet(f"required environment is not set: {', '.join(missing)}")
+    if attempt.isolation == "worktree":
+        made = await _spaces(attempt).make(worktree(attempt), terms.copy_files)
+        attempt.progress = replace(attempt.progress, cwd=made.cwd, ready=made.ready)
+    for what, paths in (("required", terms.required_files), ("input", terms.input_files)):
+        if missing := await _missing_files(attempt, paths):
+            raise Unmet(f"{what} files are not in {attempt.cwd}: {', '.join(missing)}")
+
+
+def equipped(attempt: Attempt, launch: Launch) -> Launch:
+    """The launch with the variables that the task allows, and its setup before it."""
+    terms = attempt.task.terms
+    env = dict(attempt.house.secrets_for(terms.environment_allowlist)) | launch.env
+    if terms.setup and attempt.progress.ready:
+        return replace(launch, env=env, argv=with_setup(launch.argv, terms.setup, attempt.progress.ready))
+    return replace(launch, env=env)
+
+
+async def mark(attempt: Attempt) -> None:
+    """Write down what is there, where the task may write only in some places."""
+    if attempt.task.terms.writable_paths is not None:
+        await _spaces(attempt).mark(attempt.cwd, str(attempt.house.home.path), _mark_file(attempt))
+
+
+async def trespasses(attempt: Attempt) -> tuple[str, ...]:
+    """The files that it wrote outside its writable paths."""
+    allowed = attempt.task.terms.writable_paths
+    if allowed is None:
+        return ()
+    while True:
+        try:
+            kept = str(attempt.house.home.path)
+            return outside(await _spaces(attempt).changes(attempt.cwd, kept, _mark_file(attempt)), allowed)
+        except UsageError as exc:  # the workspace itself is gone, or has grown past all bounds
+            return (str(exc),)
+        except TransportError as exc:
+            attempt.silent(exc)
+            await attempt.pause_after_silence()
+
+
+def told(paths: tuple[str, ...]) -> str:
+    """The sentence about files that were written outside."""
+    more = f", and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    return f"it wrote outside its writable paths: {', '.join(paths[:SHOWN])}{more}"
+
+
+def worktree(attempt: Attempt) -> Worktree:
+    """The worktree of the attempt's task."""
+    task = attempt.task
+    if not task.cwd:
+        raise UsageError("isolation in a worktree needs a directory in a git repository, and the task has none")
+    return Worktree.of(task.uid, task.cwd, str(attempt.house.home.path))
+
+
+def _missing_environment(attempt: Attempt) -> list[str]:
+    terms = attempt.task.terms
+    given = {*BASE_ENVIRONMENT, *terms.environment_allowlist, *attempt.options.secrets}
+    there = attempt.house.secrets_for(tuple(name for name in terms.required_environment if name in given))
+    return [name for name in terms.required_environment if name not in there]
+
+
+async def _missing_files(attempt: Attempt, paths: tuple[str, ...]) -> list[str]:
+    """Those that are not there, or lead out of the workspace."""
+    if not paths:
+        return []
+    places = Places(artifacts="/nowhere", workspace=attempt.cwd, reference="/")
+    looked = await look(attempt.house.transport, places, paths)
+    return [path for path, found in zip(paths, looked.asked, strict=True) if found[0].kind in ("absent", "outside")]
+
+
+def _mark_file(attempt: Attempt) -> str:
+    return f"{attempt.hosted.directory}/workspace"
+
+
+def _spaces(attempt: Attempt) -> Workspaces:
+    return Workspaces(attempt.house.transport)

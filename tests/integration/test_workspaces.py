@@ -1,0 +1,222 @@
+"""Workspaces: what changed in one, and the worktrees of tasks, under each shell, with the real git."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from fleet.errors import Conflict, UsageError
+from fleet.hosts.local import LocalTransport
+from fleet.hosts.transport import Completed
+from fleet.hosts.workspace import SETUP_FAILED, Workspaces, Worktree, outside, with_setup
+from tests.support.session_host import SHELLS, shell_named
+
+T = TypeVar("T")
+
+
+class Under(LocalTransport):
+    """This machine, where `sh` is a certain shell."""
+
+    def __init__(self, shell: tuple[str, ...]) -> None:
+        self._shell = shell
+
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
+        assert argv[0] == "sh"
+        return await super().run([*self._shell, *argv[1:]], stdin=stdin)
+
+
+@pytest.fixture(name="spaces", params=sorted(SHELLS))
+def under_each_shell(request: pytest.FixtureRequest) -> Workspaces:
+    """The workspaces of this machine, under each shell in turn."""
+    return Workspaces(Under(shell_named(request.param)))
+
+
+@pytest.fixture(name="repo")
+def a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one commit."""
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "Ana")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "ana@example.com")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    repo = tmp_path / "a repo"
+    (repo / "sub").mkdir(parents=True)
+    git(repo, "init", "-q", "-b", "main")
+    (repo / "a.txt").write_text("one\n")
+    (repo / "sub" / "b.txt").write_text("two\n")
+    (repo / ".gitignore").write_text("ignored/\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "first")
+    return repo
+
+
+def git(directory: Path, *words: str) -> str:
+    """What git says."""
+    done = subprocess.run(["git", "-C", str(directory), *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def wait(asked: Coroutine[Any, Any, T]) -> T:
+    """The answer."""
+    return asyncio.run(asked)
+
+
+def tree_of(repo: Path, tmp_path: Path) -> Worktree:
+    """The worktree of a task."""
+    return Worktree.of("fleet-abc", str(repo), str(tmp_path / "state"))
+
+
+def test_a_comparison_names_every_file_that_was_made_changed_or_removed(
+    spaces: Workspaces, repo: Path, tmp_path: Path
+) -> None:
+    """Ignored files, links, odd names and files with their old time count; git's own and Fleet's files do not."""
+    (repo / "ignored").mkdir()
+    (repo / "ignored" / "cache").write_text("x")
+    home = repo / ".fleet"
+    home.mkdir()
+    mark = str(tmp_path / "mark")
+    wait(spaces.mark(str(repo), str(home), mark))
+    assert wait(spaces.changes(str(repo), str(home), mark)) == ()
+
+    (repo / "a.txt").write_text("ONE\n")
+    (repo / "sub" / "b.txt").unlink()
+    (repo / "ignored" / "cache").write_text("y")
+    (repo / "ä _ .. -n.txt").write_text("odd")
+    (repo / "link").symlink_to("a.txt")
+    (home / "fleet.db").write_text("ours")
+    git(repo, "tag", "theirs")
+    changed = wait(spaces.changes(str(repo), str(home), mark))
+    odd = "ä _ .. -n.txt"
+    assert set(changed) == {"a.txt", "sub/b.txt", "ignored/cache", odd, "link"}
+
+
+def test_a_workspace_that_is_not_there_cannot_be_compared(spaces: Workspaces, tmp_path: Path) -> None:
+    """It is refused, before anything runs in it."""
+    with pytest.raises(UsageError, match="no directory"):
+        wait(spaces.mark(str(tmp_path / "gone"), "/nowhere", str(tmp_path / "mark")))
+
+
+def test_a_worktree_is_made_once_with_the_files_that_were_asked_for(
+    spaces: Workspaces, repo: Path, tmp_path: Path
+) -> None:
+    """Asked again, the work in it is still there; the place in it is that of the source; the checkout is untouched."""
+    (repo / "local.env").write_text("A=1\n")
+    tree = tree_of(repo / "sub", tmp_path)
+    made = wait(spaces.make(tree, ["local.env"]))
+    assert made.cwd == f"{tree.path}/sub"
+    Path(made.cwd, "b.txt").write_text("changed\n")
+    assert wait(spaces.make(tree, ["local.env"])) == made
+    assert Path(made.cwd, "b.txt").read_text() == "changed\n"
+    assert Path(tree.path, "local.env").read_text() == "A=1\n"
+    assert (repo / "sub" / "b.txt").read_text() == "two\n"
+    standing = wait(spaces.standing(tree))
+    assert (standing.commits, standing.dirty) == (0, ("sub/b.txt",)), "a copied file is not work"
+
+
+def test_a_worktree_needs_a_repository_with_a_commit(spaces: Workspaces, tmp_path: Path) -> None:
+    """Neither a plain directory nor an empty repository will do, nor a file to copy that is not there."""
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    with pytest.raises(UsageError, match="in no git repository"):
+        wait(spaces.make(tree_of(plain, tmp_path)))
+    git(plain, "init", "-q")
+    with pytest.raises(UsageError, match="no commit yet"):
+        wait(spaces.make(tree_of(plain, tmp_path)))
+
+
+def test_the_difference_has_what_is_committed_and_what_is_not(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """New files are in it too, and looking at it changes nothing."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "a.txt").write_text("committed\n")
+    git(Path(tree.path), "commit", "-qam", "work")
+    Path(tree.path, "new.txt").write_text("fresh\n")
+    diff = wait(spaces.diff(tree))
+    assert "+committed" in diff
+    assert "+fresh" in diff
+    assert wait(spaces.standing(tree)).dirty == ("new.txt",)
+
+
+def test_work_is_merged_into_the_checkout(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """What was not committed is committed first; said twice, it is done once."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "new.txt").write_text("fresh\n")
+    wait(spaces.commit(tree, "fleet-abc: new"))
+    landed = wait(spaces.merge(tree, "land fleet-abc"))
+    assert landed == git(repo, "rev-parse", "HEAD")
+    assert (repo / "new.txt").read_text() == "fresh\n"
+    assert wait(spaces.merge(tree, "land fleet-abc")) == landed
+
+
+@pytest.mark.parametrize("how", ["merge", "apply"])
+def test_a_conflict_is_told_and_changes_nothing(spaces: Workspaces, repo: Path, tmp_path: Path, how: str) -> None:
+    """The file is named, and the checkout is as it was."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "a.txt").write_text("theirs\n")
+    wait(spaces.commit(tree, "fleet-abc"))
+    (repo / "a.txt").write_text("ours\n")
+    git(repo, "commit", "-qam", "ours")
+    before = git(repo, "rev-parse", "HEAD")
+    with pytest.raises(Conflict, match=r"a\.txt"):
+        wait(spaces.merge(tree, "land") if how == "merge" else spaces.apply(tree))
+    assert git(repo, "rev-parse", "HEAD") == before
+    assert (repo / "a.txt").read_text() == "ours\n"
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_difference_can_be_applied_without_a_commit(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """The files change, the history does not."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "a.txt").write_text("changed\n")
+    wait(spaces.commit(tree, "fleet-abc"))
+    before = git(repo, "rev-parse", "HEAD")
+    wait(spaces.apply(tree))
+    assert (repo / "a.txt").read_text() == "changed\n"
+    assert git(repo, "rev-parse", "HEAD") == before
+
+
+def test_dropping_refuses_uncommitted_work_and_can_be_undone(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """Committed work comes back whole; a worktree that is gone is told of."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "new.txt").write_text("fresh\n")
+    with pytest.raises(Conflict, match=r"uncommitted work: new\.txt"):
+        wait(spaces.drop(tree))
+    wait(spaces.commit(tree, "fleet-abc"))
+    wait(spaces.drop(tree))
+    assert not Path(tree.path).exists()
+    assert git(repo, "branch", "--list", "fleet/*") == ""
+    with pytest.raises(Conflict, match="no worktree"):
+        wait(spaces.standing(tree))
+    wait(spaces.restore(tree))
+    assert Path(tree.path, "new.txt").read_text() == "fresh\n"
+    assert wait(spaces.standing(tree)).commits == 1
+
+
+def test_a_setup_runs_once_before_the_worker_and_its_failure_ends_the_session(tmp_path: Path) -> None:
+    """What it says is not taken for the worker's words."""
+    ready = tmp_path / "ready"
+    argv = with_setup(["echo", "the worker"], "echo setting up; echo x >>ran", str(ready))
+    for _ in range(2):
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout == "the worker\n"
+    assert (tmp_path / "ran").read_text() == "x\n"
+    broken = with_setup(["echo", "the worker"], "exit 3", str(tmp_path / "never"))
+    failed = subprocess.run(broken, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (failed.returncode, failed.stdout) == (SETUP_FAILED, "")
+    assert "the setup failed: exit 3" in failed.stderr
+
+
+def test_only_what_is_in_no_writable_path_is_outside() -> None:
+    """A path allows itself and what is below it, not what only begins with the same letters."""
+    changed = ("out/a", "outer", "src/x.py", "notes.md")
+    assert outside(changed, ["out/", "./notes.md"]) == ("outer", "src/x.py")
+    assert outside(changed, []) == changed
+    assert outside(changed, ["."]) == ()
