@@ -130,13 +130,14 @@ def test_a_reboot_loses_nothing(tmp_path: Path, chance: random.Random) -> None:
     campaign.check()
 
 
-def test_a_frozen_supervisor_is_fenced(tmp_path: Path, postgres_url: str) -> None:
+@pytest.mark.parametrize("where", ["idle", "idle in transaction"])
+def test_a_frozen_supervisor_is_fenced(tmp_path: Path, postgres_url: str, where: str) -> None:
     """A supervisor that is frozen past its lease loses its sessions to another, and finishes nothing when it thaws."""
     campaign = Campaign(tmp_path, store_url=postgres_url, schema=f"chaos_{time.time_ns()}")
     with campaign.supervisor("--lease", "1.5") as frozen:
         campaign.add(4, lines=120)
         campaign.speaking(4)
-        _freeze(frozen, postgres_url)
+        _freeze(frozen, postgres_url, where)
         with campaign.supervisor("--lease", "1.5") as other:
             until(lambda: _adopted(campaign), "a takeover")
             frozen.send_signal(signal.SIGCONT)
@@ -148,14 +149,14 @@ def test_a_frozen_supervisor_is_fenced(tmp_path: Path, postgres_url: str) -> Non
     campaign.check()
 
 
-def _freeze(supervisor: subprocess.Popen[bytes], url: str) -> None:
-    """Stop it outside of a transaction: in the middle of one it would keep its rows until the server ends that."""
-    sql = "SELECT count(*) FROM pg_stat_activity WHERE state IN ('active', 'idle in transaction') AND pid <> %s"
+def _freeze(supervisor: subprocess.Popen[bytes], url: str, where: str) -> None:
+    """Stop it outside of a transaction, or in the middle of one."""
+    sql = "SELECT state, count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> %s GROUP BY 1"
     with psycopg.connect(url, autocommit=True) as server:
         while True:
             supervisor.send_signal(signal.SIGSTOP)
-            busy = server.execute(sql, (server.info.backend_pid,)).fetchone()
-            if busy == (0,):
+            states = {state for state, _ in server.execute(sql, (server.info.backend_pid,)).fetchall()}
+            if where in states and (where != "idle" or states == {"idle"}):
                 return
             supervisor.send_signal(signal.SIGCONT)
 

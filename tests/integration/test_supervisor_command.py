@@ -46,7 +46,8 @@ def test_a_home_has_one_supervisor(cli: Cli) -> None:
         assert "supervisor_started" in line_from(first.stderr)
         second = cli.run("run", "--drain")
         assert second.code == 1
-        assert f"supervisor {first.pid} already runs this home" in second.err
+        assert f"supervisor {first.pid} (sup-" in second.err
+        assert ") already runs this home" in second.err
         assert "fleet run stop" in second.err
         first.send_signal(signal.SIGTERM)
         assert first.wait(20) == 0
@@ -57,8 +58,10 @@ def test_detached_it_can_be_asked_and_stopped(cli: Cli) -> None:
     uid = cli.add("long", "-d", 'until [ -e "$FLEET_TASK_DIR/go" ]; do sleep 0.05; done')
     pid = cli.json("run", "--detach")["pid"]
     until(lambda: state(cli, uid) == "running", "a session")
-    assert cli.json("run", "status") == {"running": True, "pid": pid, "sessions": 1}
-    assert cli.json("run", "stop") == {"stopped": pid}
+    status = cli.json("run", "status")
+    assert (status["running"], status["pid"], status["sessions"]) == (True, pid, 1)
+    assert [(one["pid"], one["sessions"]) for one in status["supervisors"]] == [(pid, 1)]
+    assert cli.json("run", "stop") == {"stopped": [pid]}
     assert cli.run("run", "status").code == 1
     assert cli.run("run", "stop").code == 1
     cli.task_file(uid, "go").touch()

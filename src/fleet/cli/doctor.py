@@ -29,13 +29,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.transcript import printable
     from fleet.config.environment import environ
     from fleet.projections.doctor import Level, checkup
-    from fleet.supervisor.guard import holder
+    from fleet.supervisor.guard import holders
 
     checks = checkup(
         context.home,
         _settings(context),
         open_reads=lambda: wiring.open_reads(context.home, context.settings),
-        supervisor=holder(context.home.path / "supervisor.lock"),
+        supervisor=next((one.pid for one in holders(context.home.path)), None),
         env=environ(),
     )
     failed = [check for check in checks if check.level is Level.FAIL]

@@ -17,7 +17,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from fleet.cli.parsing import positive
-from fleet.errors import Conflict, UsageError
+from fleet.errors import UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "verb",
         metavar="SPEC|status|stop",
         nargs="?",
-        help="a file of tasks to run (./status for one of that name); or ask about the supervisor, or end it",
+        help="a file of tasks to run (./status for one of that name); or ask who supervises, or end them",
     )
     parser.add_argument(
         "--max-workers", metavar="N", type=positive, help="of a SPEC: how many at once (4 if not given)"
@@ -42,16 +42,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="for tasks that name none, instead of supervisor.model")
     parser.add_argument("--drain", action="store_true", help="end when nothing is left to do")
     parser.add_argument("--detach", action="store_true", help="run in the background")
+    parser.add_argument("--supervisor", metavar="NAME", help="with stop: only this one, of several")
     parser.add_argument("--stop-agents", action="store_true", help="end the agents too, when it ends")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing while it runs")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Run until told to stop, or answer about one that runs."""
-    if args.verb == "status":
-        return _status(context)
-    if args.verb == "stop":
-        return _stop(args, context)
+    if args.verb in ("status", "stop"):
+        from fleet.cli import supervisors
+
+        return supervisors.status(context) if args.verb == "status" else supervisors.stop(args, context)
     if args.verb is not None or args.run is not None:
         return _spec(args, context)
     if args.dry_run or args.max_workers:
@@ -81,16 +82,16 @@ def _supervise(args: argparse.Namespace, context: Context) -> int:
     from fleet import wiring
     from fleet.cli.words import count
     from fleet.config.home import require
-    from fleet.supervisor.guard import Guard
+    from fleet.supervisor.guard import guard
 
     home = require(context.home)
-    with Guard(home.path / "supervisor.lock"):
-        echo = None if args.quiet else context.err
-        house = wiring.open_house(home, context.settings, coder=args.coder, model=args.model, echo=echo)
-        try:
+    echo = None if args.quiet else context.err
+    house = wiring.open_house(home, context.settings, coder=args.coder, model=args.model, echo=echo)
+    try:
+        with guard(home.path, house.name, alone=house.alone):
             done = asyncio.run(_alive(house, args))
-        finally:
-            house.store.close()
+    finally:
+        house.store.close()
     if context.json:
         context.print_json(done)
     elif not args.quiet:
@@ -116,47 +117,6 @@ async def _alive(house: Any, args: argparse.Namespace) -> Any:
     return await supervisor.run()
 
 
-def _status(context: Context) -> int:
-    from fleet.config.home import require
-    from fleet.supervisor.guard import holder
-
-    home = require(context.home)
-    pid = holder(home.path / "supervisor.lock")
-    live = context.reads.sessions(live=True)
-    if context.json:
-        context.print_json({"running": pid is not None, "pid": pid, "sessions": len(live)})
-    elif pid is None:
-        context.print(f"no supervisor is running ({len(live)} sessions are open)")
-    else:
-        context.print(f"supervisor {pid} is running, with {len(live)} sessions")
-    return 0 if pid is not None else 1
-
-
-def _stop(args: argparse.Namespace, context: Context) -> int:
-    import os
-    import signal
-    import time
-
-    from fleet.config.home import require
-    from fleet.supervisor.guard import holder
-
-    lock = require(context.home).path / "supervisor.lock"
-    pid = holder(lock)
-    if pid is None:
-        raise Conflict("no supervisor is running")
-    os.kill(pid, signal.SIGUSR1 if args.stop_agents else signal.SIGTERM)
-    deadline = time.monotonic() + 60
-    while holder(lock) == pid:
-        if time.monotonic() > deadline:
-            raise Conflict(f"supervisor {pid} was told to stop and has not ended yet")
-        time.sleep(0.05)
-    if context.json:
-        context.print_json({"stopped": pid})
-    else:
-        context.print(f"Stopped supervisor {pid}")
-    return 0
-
-
 def _detach(args: argparse.Namespace, context: Context) -> int:
     """Start another process that supervises, and wait until it has taken the home."""
     import subprocess
@@ -164,11 +124,12 @@ def _detach(args: argparse.Namespace, context: Context) -> int:
     import time
 
     from fleet.config.home import require
-    from fleet.supervisor.guard import Guard, holder
+    from fleet.supervisor.guard import guard, holders
 
     home = require(context.home)
-    with Guard(home.path / "supervisor.lock"):
-        pass  # raises where one is running
+    if not context.settings.store.url:
+        with guard(home.path, "", alone=True):
+            pass  # raises where one is running
     words = ["--home", str(home.path), "run", "--quiet"]
     words += [f"--{name}={value}" for name in ("coder", "model") if (value := getattr(args, name))]
     words += [f"--{name}" for name in ("drain", "stop-agents") if getattr(args, name.replace("-", "_"))]
@@ -182,7 +143,7 @@ def _detach(args: argparse.Namespace, context: Context) -> int:
             cwd=home.path,
         )
     deadline = time.monotonic() + 15
-    while holder(home.path / "supervisor.lock") != process.pid:
+    while all(one.pid != process.pid for one in holders(home.path)):
         if process.poll() is not None or time.monotonic() > deadline:
             if process.poll() == 0:
                 break  # it had nothing to do, and is done

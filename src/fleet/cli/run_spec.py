@@ -275,7 +275,8 @@ def _detach(run_id: str, context: Context) -> int:
     from fleet.config.home import require
     from fleet.supervisor.guard import holder
 
-    pid = holder(require(context.home).path / LOCK) or _spawn(run_id, context)
+    held = holder(require(context.home).path / LOCK)
+    pid = held.pid if held else _spawn(run_id, context)
     if context.json:
         context.print_json({"run": run_id, "pid": pid})
     else:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
-from fleet.errors import FleetError, ProgramMissing, StoreError, StoreFull, StoreReadOnly, StoreUnreachable
+from fleet.errors import FleetError, ProgramMissing, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnreachable
 from fleet.model.states import TaskState
 from fleet.store import migrate
 from fleet.store.clock import Clock, utc_ms
@@ -35,7 +35,11 @@ WRITERS = 4
 TRIES = 10
 NOTIFY_EVERY = 0.02  # seconds: a commit that notifies waits for all others that do
 CONNECT_SECONDS = 10
-IDLE_SECONDS = 60  # one stuck client must not hold back the horizon of the feed
+IDLE_SECONDS = 5  # one that hangs in a transaction must not hold back the others' rows, nor the feed
+LOCK_SECONDS = 15  # how long one waits for such a row: longer than that, shorter than a lease
+STATEMENT_SECONDS = 60
+LOST = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)  # a race
+CUT_OFF = (errors.IdleInTransactionSessionTimeout,)  # by the server, and rolled back
 
 
 @lru_cache(maxsize=256)
@@ -209,11 +213,14 @@ class PostgresEngine:
         return value
 
     def _again(self, act: Callable[[], T]) -> T:
-        """Try again what lost a race: a deadlock, a conflict of snapshots, an id that another took a moment before."""
+        """Try again what lost a race: a deadlock, a conflict of snapshots, an id that another took a moment before.
+
+        And what the server cut off because we had stopped in the middle of it: a suspended machine, a frozen process.
+        """
         for left in reversed(range(TRIES)):
             try:
                 return act()
-            except (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation):
+            except LOST + CUT_OFF:
                 if not left:
                     raise
                 time.sleep(0.005 * (TRIES - left))
@@ -234,8 +241,16 @@ class PostgresEngine:
             autocommit=True,
             connect_timeout=CONNECT_SECONDS,
             application_name="fleet",
-            options=f"-c search_path={self._schema} -c idle_in_transaction_session_timeout={IDLE_SECONDS * 1000}",
+            options=" ".join(f"-c {name}={value}" for name, value in self._options().items()),
         )
+
+    def _options(self) -> dict[str, object]:
+        return {
+            "search_path": self._schema,
+            "idle_in_transaction_session_timeout": IDLE_SECONDS * 1000,
+            "lock_timeout": LOCK_SECONDS * 1000,
+            "statement_timeout": STATEMENT_SECONDS * 1000,
+        }
 
     def _prepare(self, create: bool) -> None:
         connection = self._connection()
@@ -248,6 +263,8 @@ class PostgresEngine:
                 hint="run `fleet init`",
             )
         with connection.transaction():
+            connection.execute("SET LOCAL statement_timeout = 0")  # a step may take its time, and wait for another
+            connection.execute("SET LOCAL lock_timeout = 0")
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (self._schema,))
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
             connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
@@ -336,6 +353,8 @@ def translated(url: str) -> Iterator[None]:
         raise StoreFull("no space is left on the database server; nothing was written") from exc
     except (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege) as exc:
         raise StoreReadOnly(f"the database refuses to be written: {_first_line(exc)}") from exc
+    except (errors.LockNotAvailable, errors.QueryCanceled, *CUT_OFF) as exc:
+        raise StoreBusy(f"the database at {url} is held up: {_first_line(exc)}; nothing was written") from exc
     except (psycopg.OperationalError, psycopg.InterfaceError) as exc:
         raise StoreUnreachable(f"the database at {url} does not answer: {_first_line(exc)}") from exc
     except psycopg.Error as exc:

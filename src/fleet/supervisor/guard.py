@@ -1,4 +1,7 @@
-"""One supervisor for a home on a machine: a lock that says who holds it, and that ends with its process."""
+"""Who supervises a home on this machine: locks that say who holds them, and that end with their process.
+
+On SQLite there is one lock for the home. Where several supervisors share a queue, each holds one of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +10,68 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
+
 from fleet.errors import Conflict
+
+ONE = "supervisor.lock"
+EACH = "supervisors"  # a directory of locks, each named for its supervisor
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A process that holds a lock."""
+
+    pid: int
+    name: str = ""
 
 
 class Guard:
-    """Held while a supervisor lives."""
+    """Held while its process lives. Conflict: somebody else holds it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: str = "") -> None:
         self._path = path
+        self._name = name
         self._fd = -1
 
     def __enter__(self) -> None:
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            who = _written(self._fd)
-            os.close(self._fd)
-            raise Conflict(
-                f"supervisor {who or 'unknown'} already runs this home", hint="`fleet run stop` ends it"
-            ) from None
+        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        while True:
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                held = _written(self._fd)
+                os.close(self._fd)
+                who = f"{held.pid}{f' ({held.name})' if held.name else ''}" if held else "unknown"
+                raise Conflict(f"supervisor {who} already runs this home", hint="`fleet run stop` ends it") from None
+            if _is(self._fd, self._path):
+                break
+            os.close(self._fd)  # it was swept away between the two steps
         os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(self._fd, f"{os.getpid()} {self._name}\n".encode(), 0)
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        if self._path.parent.name == EACH:
+            self._path.unlink(missing_ok=True)
         os.close(self._fd)
 
 
-def holder(path: Path) -> int | None:
-    """The process that holds it; None when nobody does."""
+def guard(home: Path, name: str, *, alone: bool) -> Guard:
+    """The lock that a supervisor needs."""
+    if not alone:
+        _sweep(home / EACH)
+    return Guard(home / ONE if alone else home / EACH / name, name)
+
+
+def holders(home: Path) -> list[Holder]:
+    """The supervisors of a home on this machine, by their names."""
+    each = sorted((home / EACH).iterdir()) if (home / EACH).is_dir() else []
+    found = [held for path in (home / ONE, *each) if (held := holder(path)) is not None]
+    return sorted(found, key=lambda one: one.name)
+
+
+def holder(path: Path) -> Holder | None:
+    """The process that holds a lock; None when nobody does."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -49,6 +85,31 @@ def holder(path: Path) -> int | None:
     return None
 
 
-def _written(fd: int) -> int | None:
-    word = os.pread(fd, 20, 0).decode("ascii", "replace").strip()
-    return int(word) if word.isdecimal() else None
+def _sweep(directory: Path) -> None:
+    """Take away the locks of those that were killed. Only what we hold ourselves is taken away."""
+    for path in directory.iterdir() if directory.is_dir() else ():
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(fd)
+
+
+def _is(fd: int, path: Path) -> bool:
+    """Whether a path still leads to an open file."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, os.fstat(fd))
+
+
+def _written(fd: int) -> Holder | None:
+    pid, _, name = os.pread(fd, 200, 0).decode("utf-8", "replace").strip().partition(" ")
+    return Holder(int(pid), name) if pid.isdecimal() else None

@@ -137,6 +137,8 @@ class House:
 
     def log(self, event: str, **fields: Any) -> None:
         """A line in the supervisor's own log. Nothing reads it to learn state."""
+        if not self.alone:
+            fields = {"supervisor": self.name} | fields
         self.journal.write(event, **fields)
 
 
