@@ -22,9 +22,9 @@ WRITES = script(
 )
 FINISH: tuple[Any, ...] = ("echo written > OUT.txt", {"text": "Done."})
 FINISHES = script(*FINISH)
-STAYS_ONCE = script(  # in its tool, in the first session
-    f"test -e began || echo $$ > began; case $FLEET_SESSION in *.1) {SLEEPING} ;; esac", *FINISH
-)
+# In its tool, in the first session.
+STAYS = f"test -e began || echo $$ > began; case $FLEET_SESSION in *.1) {SLEEPING} ;; esac"
+STAYS_ONCE = script(STAYS, *FINISH)
 
 
 def began(bench: Bench) -> Callable[[Reads], bool]:

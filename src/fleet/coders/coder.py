@@ -37,6 +37,8 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
     code: int | None  # None: nobody saw it
     signal: int | None = None
     stopped_for: str | None = None  # why Fleet ended it: the name of an outcome; None: it ended itself
+    at: int | None = None  # when, in UTC milliseconds
+    utc_offset_seconds: int = 0  # of the local time that the program told of then
 
 
 class Coder(Protocol):
@@ -84,6 +86,24 @@ class Coder(Protocol):
 
     def context_limit(self, model: str | None) -> int | None:
         """How many tokens a conversation with that model can hold; None: not known."""
+
+
+class Aside(msgspec.Struct, frozen=True):
+    """A file that a program keeps beside its stream, on its host, and how far it has been read."""
+
+    find: tuple[str, ...]  # a command that prints its path; nothing: it is not there yet
+    cursor: int
+
+
+@runtime_checkable
+class SupportsAside(Protocol):
+    """A coder that tells in a file of its own what its stream leaves out, such as how full its context is."""
+
+    def aside(self, state: Any) -> Aside | None:
+        """The file; None as long as it cannot be told which it is."""
+
+    def parse_aside(self, state: Any, line: bytes) -> tuple[Any, tuple[AnySaid, ...]]:
+        """The state and what was said, after one more line of it. The state counts how far that is."""
 
 
 @runtime_checkable

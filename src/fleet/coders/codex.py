@@ -1,8 +1,9 @@
 """OpenAI's codex (`codex exec --json`), as of 0.166.
 
-Its stream has no cost, no size of the context and no sign of compaction. Usage is the sum over the whole thread, also
-across `exec resume`. Failures are told in prose, so they are judged by their words. Fleet starts it without its
-sandbox, save where the task may only read; a command that the sandbox refused is not in the stream at all.
+Its stream has no cost, no size of the context and no sign of compaction; rollout.py reads the last two elsewhere. Usage
+is the sum over the whole thread, also across `exec resume`. Failures are told in prose, so they are judged by their
+words. Fleet starts it without its sandbox, save where the task may only read; a command that the sandbox refused is not
+in the stream at all.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from fleet.coders import windows
+from fleet.coders import clocks, rollout, windows
 from fleet.coders.argv import fits
-from fleet.coders.coder import Exit, Work
+from fleet.coders.coder import Aside, Exit, Work
 from fleet.coders.following import called, followed, launched
 from fleet.coders.judging import by_error, by_exit, by_finish, by_stop
 from fleet.coders.permissions import judged, limited, refuse
@@ -27,7 +28,18 @@ from fleet.coders.tally import Tally
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
 from fleet.model.permission import Permission
-from fleet.model.stream import AnySaid, Notice, Retrying, Started, Text, Thinking, ToolEnded, ToolStarted, TurnEnded
+from fleet.model.stream import (
+    AnySaid,
+    Limited,
+    Notice,
+    Retrying,
+    Started,
+    Text,
+    Thinking,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
 
 FLAGS = (
     "--json",
@@ -51,6 +63,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     coder_session: str | None = None
     told: Tally = Tally()  # since the thread began, over all its sessions
+    noted: int = 0  # bytes of the thread's own file that have been read
+    limits: tuple[Limited, ...] = ()  # of the plan, as last told
     open_calls: tuple[str, ...] = ()
     error: str = ""  # the last one that was no retry
     waiting: str = ""  # what it retries, without end when the network is gone
@@ -96,11 +110,24 @@ class Codex:
 
     def begin(self, before: State | None = None) -> State:
         """Nothing told yet, save what the thread's earlier sessions told."""
-        return State(coder_session=before.coder_session, told=before.told) if before else State()
+        return State(coder_session=before.coder_session, told=before.told, noted=before.noted) if before else State()
 
     def parse(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
         """One line of `--json`."""
         return followed(STEPS, state, read(line))
+
+    def aside(self, state: State) -> Aside | None:
+        """The file in which it keeps the thread, its own name for which is only known from its first line."""
+        return (
+            Aside(("sh", "-c", rollout.FIND, "sh", state.coder_session), state.noted) if state.coder_session else None
+        )
+
+    def parse_aside(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
+        """One line of that file: how full the context is, what is left of the plan, and that it was compacted."""
+        said = rollout.parse(line)
+        limits = tuple(each for each in said if isinstance(each, Limited)) or state.limits
+        news = tuple(each for each in said if each not in state.limits)  # it repeats the plan's with every reply
+        return replace(state, noted=state.noted + len(line) + 1, limits=limits), news
 
     def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
         """By the last turn's end, then by an error without one, then by the exit code and stderr."""
@@ -109,12 +136,19 @@ class Codex:
         if state.failed == "":
             return by_finish(state.final_text)
         if state.failed or (exit.code and (state.error or state.waiting)):
-            return by_error(state.failed or state.error or state.waiting)
+            said = state.failed or state.error or state.waiting
+            return by_error(said, resets_at=_resets_at(state, said, exit))
         return by_exit(exit, stderr)
 
     def context_limit(self, model: str | None) -> int | None:
         """The usable part of the model's window."""
         return windows.codex(model)
+
+
+def _resets_at(state: State, said: str, exit: Exit) -> int | None:
+    """By the windows that are used up, where it wrote that down; else by its words, which give a time of day."""
+    used_up = [each.resets_at for each in state.limits if each.rejected and each.resets_at]
+    return max(used_up) if used_up else clocks.resets_at(said, exit.at, exit.utc_offset_seconds)
 
 
 def _sandbox(work: Work) -> tuple[str, ...]:

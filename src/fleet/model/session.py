@@ -72,6 +72,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     usage: Usage = Usage()
     context_tokens: int = 0
     peak_context_tokens: int = 0
+    context_window: int | None = None  # as the coder reports it; None: it does not
     last_output_at: int | None = None
     tools_running: int = 0  # while there are any, silence is work
     coder_session: str | None = None  # the coder's own name for the conversation

@@ -188,7 +188,7 @@ def _session(settings: Settings, session: Session, progress: Progress, now: int)
         "elapsed_ms": now - began,
         "idle_ms": now - (progress.last_output_at or began),
         "peak_context_tokens": progress.peak_context_tokens,
-        "context_window": _window(settings, session),
+        "context_window": progress.context_window or _window(settings, session),
         "events": progress.usage.events,
     }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import Any
 
 from msgspec.structs import replace
@@ -62,7 +63,13 @@ def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Out
     """What we did to it, if anything, what became of it, and whether its end was seen."""
     wish, stopped = attempt.wish, recalled(attempt.progress)
     verb, stopped_for = (stopped.verb, stopped.outcome) if stopped else ("", None)
-    exit_facts = CoderExit(code=seen.code if seen else None, stopped_for=stopped_for)
+    at = seen.ended_at if seen else now_ms()
+    exit_facts = CoderExit(
+        code=seen.code if seen else None,
+        stopped_for=stopped_for,
+        at=at,
+        utc_offset_seconds=time.localtime(at / 1000).tm_gmtoff,
+    )
     outcome = attempt.coder.outcome(attempt.state, exit_facts, stderr)
     lost = seen is None and outcome.kind in UNSEEN  # else its own words tell how it ended
     if lost and not stopped_for:

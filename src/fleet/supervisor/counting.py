@@ -28,7 +28,8 @@ def counted(progress: Progress, said: st.AnySaid) -> Progress:
             progress = replace(progress, tools_running=max(0, progress.tools_running - 1))
         case st.Context():
             peak = max(progress.peak_context_tokens, said.tokens)
-            progress = replace(progress, context_tokens=said.tokens, peak_context_tokens=peak)
+            window = said.window or progress.context_window
+            progress = replace(progress, context_tokens=said.tokens, peak_context_tokens=peak, context_window=window)
         case st.Started(coder_session=str(name)):
             progress = replace(progress, coder_session=name)
         case _:

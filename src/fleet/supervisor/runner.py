@@ -21,6 +21,7 @@ from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
 from fleet.supervisor.attempt import Attempt
+from fleet.supervisor.beside import Beside
 from fleet.supervisor.concluding import conclude, refuse_over_budget, settle
 from fleet.supervisor.counting import counted
 from fleet.supervisor.house import House, now_ms
@@ -41,6 +42,7 @@ class SessionRunner:
         self.house = house
         self.attempt = Attempt(house, task, session)
         self._requests = Requests(house, task, session, self.attempt.hosted)
+        self._beside = Beside(self.attempt)
         self._wished = asyncio.Event()
         self._stopped = False
         self._observe_at = 0.0  # at once
@@ -128,6 +130,7 @@ class SessionRunner:
             ended = ended or (exit_record is not None and exit_record.swept)
             moved = await self._read(ended=ended)
             moved |= await self._deal_with_requests()
+            await self._beside.run_once(last=ended and not moved)
             if ended and not moved:
                 break
             if ended:
@@ -207,7 +210,7 @@ class SessionRunner:
             elapsed_ms=int((now - self._began) * 1000),
             idle_ms=int((now - self._spoke) * 1000),
             in_tool=self.attempt.progress.tools_running > 0,
-            window=self.attempt.coder.context_limit(self.session.model),
+            window=self.attempt.progress.context_window or self.attempt.coder.context_limit(self.session.model),
             before=self.attempt.before,
         )
         if crossed is not None:

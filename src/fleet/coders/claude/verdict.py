@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from fleet.coders import clocks
 from fleet.coders.claude.result import ABORTED
 from fleet.coders.claude.state import Ended, State
 from fleet.coders.coder import Exit
@@ -55,7 +56,7 @@ def outcome(state: State, exit: Exit, stderr: str) -> Outcome:
     return Outcome(
         kind=kind,
         reason=_reason(end, kind),
-        resets_at=_resets_at(state, end) if kind is OutcomeKind.PLAN_LIMIT else None,
+        resets_at=_resets_at(state, end, exit) if kind is OutcomeKind.PLAN_LIMIT else None,
     )
 
 
@@ -80,6 +81,9 @@ def _reason(end: Ended, kind: OutcomeKind) -> str:
     return end.text or f"it failed: {end.terminal_reason or end.subtype}"
 
 
-def _resets_at(state: State, end: Ended) -> int | None:
+def _resets_at(state: State, end: Ended, exit: Exit) -> int | None:
+    """By the window that rejected it, by a number in its words, or by a time of day in them."""
+    if state.resets_at:
+        return state.resets_at
     found = EPOCH.search(end.text)
-    return state.resets_at or (int(found[1]) * 1000 if found else None)
+    return int(found[1]) * 1000 if found else clocks.resets_at(end.text, exit.at, exit.utc_offset_seconds)

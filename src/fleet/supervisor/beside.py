@@ -1,0 +1,61 @@
+"""What a coder writes beside its stream, read now and then while it runs and once more at its end."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fleet.coders.coder import SupportsAside
+from fleet.model.stream import AnySaid
+from fleet.supervisor.attempt import Attempt
+from fleet.supervisor.counting import counted
+from fleet.supervisor.house import now_ms
+
+EVERY_SECONDS = 2.0
+PIECE, LONGEST = 1 << 20, 1 << 24  # bytes read at once; a line that is longer than that is never reached
+
+
+class Beside:
+    """The file of one session. How far it has been read is part of the parser's state, and committed with it."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._path = ""
+        self._due = 0.0
+
+    async def run_once(self, *, last: bool = False) -> None:
+        """Read what is new, when it is time. A host that does not answer is asked another time."""
+        now = asyncio.get_running_loop().time()
+        if not isinstance(self._attempt.coder, SupportsAside) or (now < self._due and not last):
+            return
+        self._due = now + EVERY_SECONDS
+        while await self._read(self._attempt.coder):
+            pass
+
+    async def _read(self, coder: SupportsAside) -> bool:
+        """The next lines. True: there may be more."""
+        attempt, aside = self._attempt, coder.aside(self._attempt.state)
+        if aside is None or not await self._found(aside.find):
+            return False
+        get = attempt.house.transport.get
+        data = await attempt.safely(get(self._path, offset=aside.cursor, limit=PIECE)) or b""
+        if len(data) == PIECE and b"\n" not in data:
+            data = await attempt.safely(get(self._path, offset=aside.cursor, limit=LONGEST)) or b""
+        *lines, _ = data.split(b"\n")
+        if not lines:
+            return False
+        said: list[AnySaid] = []
+        for line in lines:
+            attempt.state, more = coder.parse_aside(attempt.state, line)
+            said += more
+        for each in said:
+            attempt.progress = counted(attempt.progress, each)
+        attempt.record.add([(attempt.progress.cursor, each) for each in said], now_ms())
+        attempt.keep_state(attempt.state)
+        await attempt.commit()
+        return len(data) >= PIECE
+
+    async def _found(self, find: tuple[str, ...]) -> bool:
+        if not self._path:
+            done = await self._attempt.safely(self._attempt.house.transport.run(find))
+            self._path = done.stdout.decode("utf-8", "replace").strip() if done and done.code == 0 else ""
+        return bool(self._path)
