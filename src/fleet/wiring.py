@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from fleet.coders.coder import Coder
     from fleet.control.control import Control
+    from fleet.control.landing import Landing
     from fleet.hosts.kinds import HostKind
     from fleet.hosts.transport import Transport
     from fleet.model.reach import Reach
@@ -115,6 +116,17 @@ def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Co
         check_coder=lambda name: check_coder(name, settings.own_coders),
         after=mirroring(home, settings, store),
     )
+
+
+def open_landing(home: Home, settings: Settings) -> Landing:
+    """The verbs of worktrees on this machine, in the name of whoever runs this."""
+    from fleet.control.landing import Landing
+    from fleet.hosts.local import LocalTransport
+    from fleet.hosts.machine import local_host
+    from fleet.hosts.workspace import Workspaces
+
+    store = open_store(home, settings)
+    return Landing(store, home, Workspaces(LocalTransport()), by=whoami(), machine=local_host())
 
 
 def init_beads(home: Home, settings: Settings, force: bool) -> str | None:

@@ -32,6 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--priority", metavar="0-4", type=int, default=2, help="0 is the most urgent; 2 if not given")
     parser.add_argument("--needs", metavar="ID", nargs="+", action="extend", default=[], help="must be completed first")
     parser.add_argument("--cwd", metavar="DIR", help="where the agent works (else the current directory)")
+    parser.add_argument(
+        "--isolation", choices=["none", "worktree"], help="work in place, or in a git worktree of its own"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print only the id")
     parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a word to find it by; repeatable")
 
@@ -39,10 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Add the task and say its id."""
     from fleet.model.task import NewTask, check_priority
+    from fleet.model.terms import Terms
 
     if context.settings.queue.source == "beads":
         from fleet.cli import beads_queue
 
+        if args.isolation:
+            raise UsageError("beads keeps no isolation", hint="fleet config set supervisor.isolation=worktree")
         return beads_queue.add(args, context)
     task = context.control.add(
         NewTask(
@@ -54,6 +60,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             needs=tuple(args.needs),
             cwd=directory(args.cwd),
             labels=labels(args.label),
+            terms=Terms(isolation=args.isolation),
         )
     )
     if context.json:

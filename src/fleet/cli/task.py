@@ -1,7 +1,7 @@
 """Print what belongs to one task, or set its fields.
 
 log is the log of its sessions, plan and knowledge are the agent's own files, qa its questions and your answers, events
-what the ledger says of it, stderr what its program complained about.
+what the ledger says of it, stderr what its program complained about, diff what it changed in its own worktree.
 
 Examples:
   fleet task fleet-abc plan
@@ -26,15 +26,14 @@ FILES = {
     "qa": "artifacts/Q&A.md",
     "stderr": "stderr.log",
 }
+OTHERS = ("events", "diff", "set")
 OLD_STDERR = "log.stderr"  # where an older supervisor wrote it
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet task`."""
     parser.add_argument("id", metavar="ID", help="a task")
-    parser.add_argument(
-        "what", metavar="WHAT", choices=[*FILES, "events", "set"], help=", ".join([*FILES, "events", "set"])
-    )
+    parser.add_argument("what", metavar="WHAT", choices=[*FILES, *OTHERS], help=", ".join([*FILES, *OTHERS]))
     parser.add_argument(
         "pairs", metavar="KEY=VALUE", nargs="*", default=[], help="for set: coder=, model=, cwd=, priority="
     )
@@ -66,6 +65,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"`{args.pairs[0]}`: only `set` takes values")
     if args.what == "events":
         return _events(context.reads.find(args.id).uid, context)
+    if args.what == "diff":
+        return _diff(args.id, context)
     return print_file(context, uid_of(args.id, context), args.what)
 
 
@@ -106,6 +107,15 @@ def _events(uid: str, context: Context) -> int:
         context.print_json([{"seq": entry.seq, "event": entry.event} for entry in entries])
     else:
         context.print_lines(line_of(entry) for entry in entries)
+    return 0
+
+
+def _diff(word: str, context: Context) -> int:
+    text = context.landing.diff(word)
+    if context.json:
+        context.print_json({"task": context.reads.find(word).uid, "diff": text})
+    else:
+        context.out.write(text)
     return 0
 
 

@@ -63,6 +63,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "sessions"
 
     @property
+    def worktrees(self) -> Path:
+        """One git worktree per task that works in one, named by its uid."""
+        return self.path / "worktrees"
+
+    @property
     def bells(self) -> Path:
         """The sockets of those who wait for news."""
         return self.path / "bells"

@@ -1,0 +1,36 @@
+"""Bring what a task did in its worktree into the checkout that it began from.
+
+What it has not committed is committed on its branch first. Where there is a conflict, it is told and nothing changes.
+
+Examples:
+  fleet land fleet-abc
+  fleet land fleet-abc --apply --keep
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet land`."""
+    parser.add_argument("id", metavar="ID", help="a task that has passed")
+    parser.add_argument("--apply", action="store_true", help="change the files only, without a merge commit")
+    parser.add_argument("--keep", action="store_true", help="leave the worktree and its branch in place")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Land it, and say where."""
+    landed = context.landing.land(args.id, "apply" if args.apply else "merge", keep=args.keep)
+    if context.json:
+        context.print_json(landed)
+        return 0
+    what = "applied to" if landed.how == "apply" else "merged into"
+    context.print(f"Landed {landed.task}: {what} {landed.into}  [{landed.commit[:12]}]")
+    if not landed.kept:
+        context.note(f"its worktree is gone; `fleet worktrees restore {landed.task}` brings it back")
+    return 0
