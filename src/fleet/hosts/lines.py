@@ -33,12 +33,12 @@ async def read_lines(transport: Transport, path: str, cursor: int, *, ended: boo
     while b"\n" not in data and len(data) < LONGEST_LINE:
         more = await transport.get(path, offset=cursor + len(data), limit=max(chunk, len(data)))
         if not more:
-            return _split(cursor, data, rest=ended)
+            return split_lines(cursor, data, rest=ended)
         data += more
-    return _split(cursor, data, rest=b"\n" not in data)
+    return split_lines(cursor, data, rest=b"\n" not in data)
 
 
-def _split(cursor: int, data: bytes, *, rest: bool) -> Read:
+def split_lines(cursor: int, data: bytes, *, rest: bool) -> Read:
     """Whole lines of the data; with `rest`, what follows the last of them too."""
     *whole, last = data.split(b"\n")
     lines = []

@@ -1,0 +1,331 @@
+"""The watcher: all sessions of a host over one channel, every line once, whatever happens to the channel."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet.errors import TransportError
+from fleet.hosts.follower import Looking
+from fleet.hosts.local import LocalTransport
+from fleet.hosts.session import HostedSession
+from fleet.hosts.transport import Transport
+from fleet.hosts.watcher import Frame, Frames, Watcher
+from tests.support.followers import each_line, lines_of, running
+from tests.support.session_host import SessionHost, do, processes_with, until
+from tests.support.sshd import Sshd, busybox_sh, sshd
+
+SIMPLE_DD = """#!/bin/sh
+case $* in *iflag*) exit 1 ;; esac
+exec {} "$@"
+"""
+COUNT = "i=0; while [ $i -lt {} ]; do i=$((i+1)); echo line $i; [ $((i % 20)) != 0 ] || sleep 0.02; done"
+
+
+@pytest.fixture(scope="module", params=["here", "dash", "busybox"])
+def server(request: pytest.FixtureRequest) -> Iterator[Sshd | None]:
+    """A machine over there, whose sh, awk and dd can much or little; or this one, with the same watcher."""
+    if request.param == "here":
+        yield None
+        return
+    with sshd() as server:
+        if request.param == "busybox":
+            busybox_sh(server)
+            (server.directory / "bin" / "awk").symlink_to((server.directory / "bin" / "sh").readlink())
+            (server.directory / "bin" / "dd").write_text(SIMPLE_DD.format(shutil.which("dd")))
+            (server.directory / "bin" / "dd").chmod(0o700)
+        yield server
+
+
+@pytest.fixture
+def host(server: Sshd | None, tmp_path: Path) -> Iterator[SessionHost]:
+    """A place for sessions; nothing of them, and of the watcher, may be left at the end."""
+    transport: Transport = server.shared if server else LocalTransport()
+    host = SessionHost(tmp_path / "s", ("sh",), transport)
+    host.root.mkdir()
+    yield host
+    host.nothing_left()
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[tuple[Sshd, SessionHost]]:
+    """A server of its own, to be broken."""
+    with sshd() as server:
+        host = SessionHost(tmp_path / "s", ("sh",), server.shared)
+        host.root.mkdir()
+        yield server, host
+        host.nothing_left()
+
+
+def numbered(count: int) -> list[bytes]:
+    return [f"line {number}".encode() for number in range(1, count + 1)]
+
+
+def test_many_sessions_over_one_channel(host: SessionHost) -> None:
+    """Sessions that are followed together are each read to the end, line by line at their offsets, with their code."""
+    sessions = [host.started(f"{COUNT.format(100)}; exit {code}") for code in range(6)]
+
+    async def scene() -> None:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            followed = [watcher.follow(session, cursor=0, requests=0) for session in sessions]
+            for code, lines in enumerate(await asyncio.gather(*map(lines_of, followed))):
+                assert [line.data for line in lines] == numbered(100)
+                assert [line.offset for line in lines] == [
+                    sum(len(each) + 1 for each in numbered(place)) for place in range(100)
+                ]
+                record = await followed[code].exit()
+                assert record is not None
+                assert record.code == code
+
+    do(scene())
+
+
+def test_following_from_a_cursor(host: SessionHost) -> None:
+    """What was read and dealt with before is not told again."""
+    session = host.started(
+        f"{COUNT.format(50)}; fleet comment one; fleet comment two", env={"FLEET_ANSWER_SECONDS": "0"}
+    )
+    host.ended(session)
+
+    async def scene() -> None:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            cursor = sum(len(each) + 1 for each in numbered(30))
+            followed = watcher.follow(session, cursor=cursor, requests=1)
+            assert [line.data for line in await lines_of(followed, cursor)] == numbered(50)[30:]
+            assert [request.text for request in await followed.requests(1)] == ["two"]
+
+    do(scene())
+
+
+def test_requests_come(host: SessionHost) -> None:
+    """What agents ask for is told in order, each once, and can be answered meanwhile."""
+    session = host.started("fleet ask 'one?' && fleet comment two && fleet close three")
+
+    async def scene() -> list[str]:
+        asked: list[str] = []
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            followed = watcher.follow(session, cursor=0, requests=0)
+            while len(asked) < 3:
+                for request in await followed.requests(len(asked)):
+                    asked.append(request.text)
+                    await session.answer(request.number, "heard")
+                await followed.changed(1.0)
+            assert await lines_of(followed)
+        return asked
+
+    assert do(scene()) == ["one?", "two", "three"]
+
+
+def test_any_bytes_and_an_unfinished_line(host: SessionHost) -> None:
+    """Output is told to the byte: NULs, line breaks, the words of a frame, and an end without a break."""
+    script = "printf 'a\\000b\\nout x 0 5\\n\\n\\303\\050\\n'; until [ -e go ]; do sleep 0.02; done; printf last"
+    session = host.started(script)
+
+    async def scene() -> list[bytes]:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            followed = watcher.follow(session, cursor=0, requests=0)
+            got = []
+            async for line in each_line(followed):
+                got.append(line.data)
+                if len(got) == 4:
+                    (host.root / "go").touch()
+            return got
+
+    assert do(scene()) == [b"a\0b", b"out x 0 5", b"", b"\xc3\x28", b"last"]
+
+
+def test_much_output(host: SessionHost) -> None:
+    """Twenty megabytes arrive, each line once."""
+    session = host.started("seq -f '%099.0f' 200000")
+
+    async def scene() -> None:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            count = 0
+            async for line in each_line(watcher.follow(session, cursor=0, requests=0)):
+                count += 1
+                assert int(line.data) == count
+            assert count == 200_000
+
+    do(scene())
+
+
+def test_sessions_that_come_and_go(host: SessionHost) -> None:
+    """A session that is added while others are followed is followed too, and none of them loses a line."""
+
+    async def one(watcher: Watcher, session: HostedSession, begin: float) -> list[bytes]:
+        await asyncio.sleep(begin)  # not to wait for anything: to come at different times
+        followed = watcher.follow(session, cursor=0, requests=0)
+        try:
+            return [line.data for line in await lines_of(followed)]
+        finally:
+            followed.close()
+
+    sessions = [host.started(COUNT.format(300)) for _ in range(5)]
+
+    async def scene() -> list[list[bytes]]:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            return await asyncio.gather(*(one(watcher, each, place * 0.13) for place, each in enumerate(sessions)))
+
+    assert do(scene()) == [numbered(300)] * 5
+
+
+def test_a_session_that_is_not_there_yet(host: SessionHost) -> None:
+    """A session may be followed before it begins."""
+    session = host.prepared("echo hello")
+
+    async def scene() -> list[bytes]:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            followed = watcher.follow(session, cursor=0, requests=0)
+            await followed.changed(0.3)
+            assert (await followed.read(0)).lines == ()
+            assert await followed.exit() is None
+            await session.start()
+            return [line.data for line in await lines_of(followed)]
+
+    assert do(scene()) == [b"hello"]
+
+
+def test_the_end_is_asked_of_the_host(host: SessionHost) -> None:
+    """Where nobody recorded the end, the last words are read from the host itself."""
+    session = host.started("echo one; printf tw")
+    host.ended(session)
+    watcher = Watcher(host.transport, str(host.root))  # which does not run
+
+    async def scene() -> list[bytes]:
+        followed = watcher.follow(session, cursor=0, requests=0)
+        first = await followed.read(0, ended=True)
+        second = await followed.read(first.cursor, ended=True)
+        return [line.data for line in (*first.lines, *second.lines)]
+
+    assert do(scene()) == [b"one", b"tw"]
+
+
+def test_looking_is_following(one: SessionHost) -> None:
+    """On this machine sessions are followed in the same words, by looking at their files."""
+    session = one.started(f"{COUNT.format(60)}; fleet comment done", env={"FLEET_ANSWER_SECONDS": "0"})
+
+    async def scene() -> list[bytes]:
+        followed = Looking().follow(session, cursor=0, requests=0)
+        lines = [line.data for line in await lines_of(followed)]
+        assert [request.text for request in await followed.requests(0)] == ["done"]
+        followed.close()
+        return lines
+
+    assert do(scene())[:60] == numbered(60)
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Iterator[SessionHost]:
+    """A place for sessions on this machine."""
+    host = SessionHost(tmp_path, ("sh",))
+    yield host
+    host.nothing_left()
+
+
+# when the channel breaks
+
+
+def break_again_and_again(act: Callable[[], object], times: int) -> Callable[[], object]:
+    async def breaking() -> None:
+        for round_ in range(times):
+            await asyncio.sleep(random.Random(round_).uniform(0.1, 0.5))  # the point is arbitrary on purpose
+            await asyncio.to_thread(act)
+
+    return breaking
+
+
+@pytest.mark.parametrize("how", ["cut", "restart"])
+def test_a_channel_that_breaks(remote: tuple[Sshd, SessionHost], how: str) -> None:
+    """Connections that are cut, and a server that is restarted, in the middle: not one line is lost or doubled."""
+    server, host = remote
+    sessions = [host.started(COUNT.format(1500)) for _ in range(3)]
+
+    def restart() -> None:
+        server.stop()
+        server.start()
+
+    async def scene() -> list[list[bytes]]:
+        async with running(Watcher(host.transport, str(host.root))) as watcher, asyncio.TaskGroup() as group:
+            breaking = break_again_and_again({"cut": server.cut, "restart": restart}[how], 4)
+            group.create_task(breaking())  # type: ignore[arg-type]
+            followed = [watcher.follow(session, cursor=0, requests=0) for session in sessions]
+            return [[line.data for line in lines] for lines in await asyncio.gather(*map(lines_of, followed))]
+
+    assert do(scene()) == [numbered(1500)] * 3
+
+
+def test_a_host_that_is_away_while_the_agent_ends(remote: tuple[Sshd, SessionHost]) -> None:
+    """An agent that finishes while its host cannot be reached is picked up afterwards, with all that it said."""
+    server, host = remote
+    session = host.started("echo before; until [ -e go ]; do sleep 0.02; done; echo after; exit 5")
+
+    async def scene() -> None:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            followed = watcher.follow(session, cursor=0, requests=0)
+            got = []
+            async for line in each_line(followed):
+                got.append(line.data)
+                if line.data == b"before":
+                    await asyncio.to_thread(server.stop)
+                    (host.root / "go").touch()
+                    await asyncio.to_thread(until, host.file(session, "exit").exists, "the end")
+                    while watcher.failed is None:
+                        await asyncio.sleep(0.01)
+                    assert await followed.exit() is None
+                    with pytest.raises(TransportError):
+                        await session.observe()
+                    await asyncio.to_thread(server.start)
+            assert got == [b"before", b"after"]
+            record = await followed.exit()
+            assert record is not None
+            assert record.code == 5
+            assert watcher.failed is None
+
+    do(scene())
+
+
+def test_nothing_stays_over_there(remote: tuple[Sshd, SessionHost]) -> None:
+    """When the watcher ends, or its connection does, its far side ends too; nothing but it was on the connection."""
+    server, host = remote
+    session = host.started("exec sleep 1000")
+
+    def watches() -> list[int]:
+        return processes_with(f"{session.session} 0 0".replace(" ", "\0").encode(), files=("cmdline",))
+
+    async def scene() -> None:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            watcher.follow(session, cursor=0, requests=0)
+            while not watches():
+                await asyncio.sleep(0.02)
+            assert len(server.connections()) == 1
+
+    do(scene())
+    until(lambda: not watches(), "the end of the far side")
+    do(session.stop(grace_seconds=1))
+
+
+# frames
+
+
+def test_frames_in_pieces() -> None:
+    """Frames are the same however the channel cuts them."""
+    told = b"out s.1 3 5\na\n\0b\n\nMARK\nalive - 0 0\n\nMARK\n"
+    expected = [Frame("out", "s.1", 3, b"a\n\0b\n"), Frame("alive", "-", 0, b"")]
+    for size in range(1, len(told) + 1):
+        frames = Frames("MARK")
+        got = [frame for at in range(0, len(told), size) for frame in frames.feed(told[at : at + size])]
+        assert got == expected
+
+
+@pytest.mark.parametrize(
+    "told", [b"out s.1 0 3\nabcdefghijkl", b"nonsense\n", b"x" * 600, b"out s.1 0 -1\n", b"out s.1 zero 1\na\nMARK\n"]
+)
+def test_what_is_no_frame(told: bytes) -> None:
+    """A frame whose mark is not in its place, and what is none, breaks the channel; nothing of it is believed."""
+    with pytest.raises(TransportError):
+        Frames("MARK").feed(told)
