@@ -247,3 +247,70 @@ def test_the_seeds_own_specs(at_work: Cli) -> None:
         told = json.loads(done.out)
         assert [task["result"] in ("pass", "partial") for task in told["tasks"]] == [True] * tasks, told
         assert done.code in (0, 3)
+
+
+def test_found_again(at_work: Cli) -> None:
+    """Tasks are found by run, label, tag and metadata; a task has the labels of its run."""
+    spec = a_spec(
+        at_work,
+        sh("a", tags=["fast"], metadata={"class": "release", "n": 3}),
+        sh("b", labels={"team": "api"}),
+        labels={"team": "web", "milestone": "v1"},
+    )
+    run = json.loads(at_work.ok("run", spec, "--json").out)["run"]["id"]
+    at_work.add("Another")
+
+    def titles(*words: str) -> list[str]:
+        return [task["title"] for task in at_work.json("tasks", *words)]
+
+    assert titles("--run", run) == ["a", "b"]
+    assert titles("--label", "milestone=v1") == ["a", "b"]
+    assert titles("--label", "team=web", "--run", run) == ["a"]
+    assert titles("--label", "team=api") == ["b"]
+    assert titles("--tag", "fast") == titles("--meta", "class=release") == titles("--meta", "n=3") == ["a"]
+    assert titles("--tag", "fast", "--status", "failed") == []
+    assert at_work.run("tasks", "--label", "team").code == 2
+    assert at_work.run("tasks", "--run", "nothing").code == 4
+
+
+def test_inspected(at_work: Cli) -> None:
+    """A worker is inspected while it is busy and afterwards; by its task and by its session too."""
+    command = "echo at work; until test -e go; do sleep 0.05; done; echo broken >&2; exit 3"
+    spec = a_spec(at_work, sh("a", command, objective="the objective", worker={"role": "builder"}))
+    with at_work.started("run", spec) as process:
+        running = until(lambda: at_work.json("status")["counts"]["running"], "a session")
+        worker = at_work.json("inspect", "a")["worker"]
+        assert worker.endswith("-local-1")
+        until(lambda: "output" in at_work.json("inspect", worker)["heartbeat"]["evidence"], "its words")
+        live = at_work.json("inspect", worker)
+        assert (running, live["state"], live["stale"], live["receipt"]) == (1, "running", False, None)
+        assert (live["objective"], live["role"], live["task_id"]) == ("the objective", "builder", "a")
+        (at_work.cwd / "go").touch()
+        assert process.wait(SOON) == 1
+    ended = at_work.json("inspect", worker)
+    assert ended == at_work.json("inspect", live["session"]) == at_work.json("inspect", live["task"])
+    assert (ended["state"], ended["task_state"], ended["receipt"]["result"]) == ("exited", "failed", "fail")
+    assert "exit code 3" in ended["latest_error"]
+    assert ended["latest_event"]["seq"] > live["latest_event"]["seq"]
+    assert at_work.run("inspect", "nobody").code == 4
+    lines = dict(line.split(maxsplit=1) for line in at_work.ok("inspect", worker).lines)
+    assert (lines["worker"], lines["role"]) == (worker, "builder")
+
+
+def test_stale_and_stopped(at_work: Cli) -> None:
+    """A session that nobody attends is counted as stale; `stop --run` cancels what is left of a run and no more."""
+    other = at_work.add("Not of the run")
+    spec = a_spec(at_work, sh("a", "until test -e go; do sleep 0.05; done"), sh("b", needs=["a"]))
+    with at_work.started("run", spec) as process:
+        until(lambda: at_work.json("status")["counts"]["running"], "a session")
+        status = at_work.json("status")
+        assert (status["counts"]["stale"], [run["left"] for run in status["runs"]]) == (0, [2])
+        process.kill()
+        process.wait()
+    run = status["runs"][0]["id"]
+    assert at_work.json("status", "--run", run)["counts"]["stale"] == 1
+    at_work.ok("stop", "--run", run)
+    done = at_work.run("run", "--run", run)
+    assert (done.code, results(done)) == (1, {"a": "skip", "b": "skip"})
+    assert [task["title"] for task in at_work.json("tasks", "--status", "queued")] == ["Not of the run"]
+    assert other

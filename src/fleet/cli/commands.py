@@ -40,6 +40,7 @@ COMMANDS = (
     Command("wait", "run", "wait", "wait until a run is over; the exit code tells what came of it"),
     Command("logs", "look", "logs", "the tail of one task's log"),
     Command("status", "look", "status", "what is queued, running, done, and what needs a person"),
+    Command("inspect", "look", "inspect", "one worker at its task: state, evidence, artifacts, receipt, alert"),
     Command("why", "look", "why", "why a task is where it is, and what you may do"),
     Command("land", "steer", "land", "bring what a task did in its worktree into the checkout"),
     Command("worktrees", "steer", "worktrees", "the worktrees of tasks: list, drop, restore"),

@@ -2,7 +2,7 @@
 
 Examples:
   fleet status
-  fleet status --json
+  fleet status --run nightly-abc --json
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """The counts, then what needs a person."""
     from fleet.projections.status import status
 
-    if args.run:
-        context.reads.run(args.run)
-    found = status(context.reads, context.home, args.run)
+    run_id = context.reads.find_run(args.run).id if args.run else None
+    found = status(context.reads, context.home, run_id)
     if context.json:
         context.print_json(found)
     else:
@@ -60,6 +59,9 @@ def _lines(found: Status) -> list[str]:
     if n["failed"]:
         who = ", ".join(f"{name} {n[name + '_failed']}" for name in ("transport", "task", "verifier"))
         lines.append(f"  failed by source: {who}")
+    if found.runs:
+        lines += ["", "Runs:"]
+        lines += [f"  {each.id}  {each.name}: {count(each.tasks, 'task')}, {each.left} left" for each in found.runs]
     if found.needs_you:
         lines += ["", "Needs you:"]
         for question in found.needs_you:

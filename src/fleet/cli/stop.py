@@ -1,4 +1,4 @@
-"""Cancel a task, or everything that has not ended. What needs a cancelled task is skipped.
+"""Cancel a task, a run, or everything that has not ended. What needs a cancelled task is skipped.
 
 A task that is running is stopped by its supervisor: the wish is recorded and carried out as soon as one is up.
 
@@ -22,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet stop`."""
     parser.add_argument("id", metavar="ID", nargs="?", help="a task")
     parser.add_argument("--all", action="store_true", help="everything that has not ended")
+    parser.add_argument("--run", metavar="R", help="every task of a run that has not ended")
     parser.add_argument("--reason", metavar="TEXT", default="stopped by a person", help="stands in the receipt")
 
 
@@ -31,11 +32,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.show import detail_of
     from fleet.model.intent import Intent
 
-    if bool(args.id) == args.all:
-        raise UsageError("give one task, or --all")
+    if bool(args.id) + args.all + bool(args.run) != 1:
+        raise UsageError("give one task, --run or --all")
     if args.id:
         refuse_untaken(args.id, context, f"close it with `fleet bd close {args.id}`")
-    stopped = context.control.stop_all(args.reason) if args.all else context.control.stop(args.id, args.reason)
+    stopped = context.control.stop(args.id, args.reason) if args.id else context.control.stop_all(args.reason, args.run)
     if context.json:
         context.print_json([one if isinstance(one, Intent) else detail_of(context, one) for one in stopped])
         return 0

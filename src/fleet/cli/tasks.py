@@ -6,7 +6,7 @@ red from 80 %. --watch keeps the table up to date until Ctrl-C.
 
 Examples:
   fleet tasks --watch
-  fleet tasks --status queued,blocked --limit 20
+  fleet tasks --run nightly-abc --label team=web --status failed
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fleet.cli.context import Context
     from fleet.model.states import TaskState
-    from fleet.projections.queue import TaskLine
+    from fleet.projections.queue import TaskLine, Wanted
 
 SHOWN_SECONDS = 1.0  # how old a watched table may be
 REST_SECONDS = 0.1  # and how young: many commits make one drawing
@@ -37,6 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--status", metavar="S", help="states, with commas between; `all` for any (else those in progress)"
     )
+    parser.add_argument("--run", metavar="R", help="only those of a run")
+    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="with this label; repeatable")
+    parser.add_argument("--tag", metavar="T", action="append", default=[], help="with this tag; repeatable")
+    parser.add_argument("--meta", metavar="K=V", action="append", default=[], help="with this metadata; repeatable")
     parser.add_argument("-w", "--watch", action="store_true", help="keep the table up to date, until Ctrl-C")
 
 
@@ -48,18 +52,41 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     if args.watch:
         return _watch(args, context)
-    if beads_queue.keeps_the_queue(context):
+    wanted = _wanted(args, context)  # of bd's issues nothing is known that could be filtered by
+    if wanted is None and beads_queue.keeps_the_queue(context):
         return beads_queue.tasks(args, context)
-    states = parse_states(args.status)
-    found = lines(context.reads, context.settings, states=states, limit=args.limit, now=now_ms())
+    states = parse_states("all" if wanted and args.status is None else args.status)
+    found = lines(context.reads, context.settings, states=states, limit=args.limit, now=now_ms(), wanted=wanted)
     if context.json:
         context.print_json(found)
         return 0
     if not found:
-        context.note(_nothing(args.status, context))
+        context.note("no task is like that" if wanted else _nothing(args.status, context))
         return 0
     print_table(found, context)
     return 0
+
+
+def _wanted(args: argparse.Namespace, context: Context) -> Wanted | None:
+    """What the filters ask for; None where there are none. A filter looks at every state unless --status says which."""
+    from fleet.projections.queue import Wanted
+
+    if not (args.run or args.label or args.tag or args.meta):
+        return None
+    return Wanted(
+        run=context.reads.find_run(args.run).id if args.run else None,
+        labels=_pairs(args.label, "--label"),
+        tags=frozenset(args.tag),
+        metadata=_pairs(args.meta, "--meta"),
+    )
+
+
+def _pairs(words: list[str], option: str) -> dict[str, str]:
+    pairs = [word.partition("=") for word in words]
+    for name, eq, _ in pairs:
+        if not (name and eq):
+            raise UsageError(f"{option} `{name}` has no value", hint=f"write {option} NAME=VALUE")
+    return {name: value for name, _, value in pairs}
 
 
 def _nothing(asked: str | None, context: Context) -> str:
@@ -91,7 +118,8 @@ def _watch(args: argparse.Namespace, context: Context) -> int:
     """The table again and again, in its place; until Ctrl-C."""
     if context.json or not context.out.isatty():
         raise UsageError("--watch needs a terminal", hint="`fleet ledger tail -f` follows without one")
-    states = parse_states(args.status)
+    wanted = _wanted(args, context)
+    states = parse_states("all" if wanted and args.status is None else args.status)
 
     import time
 
@@ -103,7 +131,7 @@ def _watch(args: argparse.Namespace, context: Context) -> int:
     from fleet.projections.queue import lines
 
     def screen() -> Group:
-        found = lines(context.reads, context.settings, states=states, limit=args.limit, now=now_ms())
+        found = lines(context.reads, context.settings, states=states, limit=args.limit, now=now_ms(), wanted=wanted)
         counts = context.reads.counts()
         named = ("queued", "running", "blocked", "completed", "failed")
         summary = "  ".join(f"{name} {counts.get(name, 0)}" for name in named)

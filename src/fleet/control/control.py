@@ -196,10 +196,10 @@ class Control:
         self._after()
         return intent
 
-    def stop_all(self, reason: str) -> list[Task | Intent]:
-        """Cancel everything that has not ended."""
+    def stop_all(self, reason: str, run: str | None = None) -> list[Task | Intent]:
+        """Cancel everything that has not ended, or all of a run."""
         stopped: list[Task | Intent] = []
-        for task in self._store.tasks(OPEN):
+        for task in self._store.tasks(OPEN, run=self._store.find_run(run).id if run else None):
             if self._store.task(task.uid).state in OPEN:  # not skipped by now for another's sake
                 stopped += self.stop(task.uid, reason)
         return stopped

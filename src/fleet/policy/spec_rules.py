@@ -93,6 +93,8 @@ def _line(path: KeyPath, text: str | None) -> Iterator[Problem]:
 
 
 def _scorer(path: KeyPath, scorer: sc.AnyScorer) -> Iterator[Problem]:
+    if isinstance(scorer, sc.JsonPath):
+        yield from _expression(path, scorer)
     if not isinstance(scorer, sc.RegexMatch):
         return
     if (scorer.path is None) == (scorer.source is None):
@@ -101,6 +103,16 @@ def _scorer(path: KeyPath, scorer: sc.AnyScorer) -> Iterator[Problem]:
         re.compile(scorer.pattern)
     except (re.error, OverflowError, RecursionError) as exc:
         yield Problem((*path, "pattern"), f"is no regular expression: {exc}")
+
+
+def _expression(path: KeyPath, scorer: sc.JsonPath) -> Iterator[Problem]:
+    import jsonpath
+
+    try:
+        jsonpath.compile(scorer.expression)
+    except (jsonpath.JSONPathError, RecursionError) as exc:
+        said = " ".join(str(exc).split()) or "it is nested too deeply"
+        yield Problem((*path, "expression"), f"is no JSONPath: {said[:200]}")
 
 
 def _needs(path: KeyPath, task: TaskSpec, known: Collection[str]) -> Iterator[Problem]:

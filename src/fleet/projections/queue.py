@@ -42,6 +42,29 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
     events: int | None = None
 
 
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tasks are asked for: of a run, with all of these labels, tags and metadata."""
+
+    run: str | None = None
+    labels: dict[str, str] = {}
+    tags: frozenset[str] = frozenset()
+    metadata: dict[str, str] = {}
+
+    def has(self, task: Task) -> bool:
+        """Whether a task is one of them."""
+        kept = task.terms.metadata
+        return (
+            self.labels.items() <= task.labels.items()
+            and self.tags.issubset(task.terms.tags)
+            and all(name in kept and _plain(kept[name]) == value for name, value in self.metadata.items())
+        )
+
+
+def _plain(value: object) -> str:
+    """A value of metadata as a person writes it on a command line."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 class Need(msgspec.Struct, frozen=True):
     """A task that must be completed first, and where it stands."""
 
@@ -92,10 +115,20 @@ def ready(reads: Reads, limit: int) -> list[ReadyLine]:
 
 
 def lines(
-    reads: Reads, settings: Settings, *, states: frozenset[TaskState] | None, limit: int, now: int
+    reads: Reads,
+    settings: Settings,
+    *,
+    states: frozenset[TaskState] | None,
+    limit: int,
+    now: int,
+    wanted: Wanted | None = None,
 ) -> list[TaskLine]:
-    """Tasks in some states (None: in any), with how their sessions fare."""
-    return [line(reads, settings, task, now) for task in reads.tasks(states, limit=limit)]
+    """Tasks in some states (None: in any) that are wanted, with how their sessions fare."""
+    if wanted is None:
+        found = reads.tasks(states, limit=limit)
+    else:
+        found = [task for task in reads.tasks(states, run=wanted.run) if wanted.has(task)][:limit]
+    return [line(reads, settings, task, now) for task in found]
 
 
 def line(reads: Reads, settings: Settings, task: Task, now: int) -> TaskLine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fleet.config.home import Home
-from fleet.model.states import TaskState
+from fleet.model.states import ENDED, RunState, TaskState
 from fleet.projections.queue import Question, question_of
 from fleet.store import feedfile
 from fleet.store.feedfile import Feed
@@ -29,15 +29,26 @@ COUNTED = (
     "verifier_failed",
 )
 SHOWN = 10
+NEWEST = 50  # runs that are looked at
 LOOKED_AT = 1000  # of the blocked tasks, so that the cost has a bound
 
 
+class RunLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that goes on."""
+
+    id: str
+    name: str
+    tasks: int
+    left: int  # not ended
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """The work, counted. `stale` counts sessions without a sign of life; there are none without a supervisor."""
+    """The work, counted. `stale` counts the live sessions that no supervisor attends."""
 
     home: str
     counts: dict[str, int]
     total: int
+    runs: list[RunLine]  # those that go on, the newest first
     needs_you: list[Question]  # the first of them
     needs_you_count: int
     supervisors: list[str]
@@ -48,14 +59,30 @@ def status(reads: Reads, home: Home, run: str | None = None) -> Status:
     """Where everything stands. Costs the same at any size of the ledger."""
     found = reads.counts(run)
     counts = {name: found.get(name, 0) for name in COUNTED}
+    supervisors = [supervisor.id for supervisor in reads.supervisors()]
+    if counts["running"] or counts["verifying"]:
+        live = [session for session in reads.sessions(live=True) if run in (None, session.run)]
+        counts["stale"] = sum(session.supervisor not in supervisors for session in live)
     blocked = reads.tasks(frozenset({TaskState.BLOCKED}), run=run, limit=LOOKED_AT) if counts["blocked"] else []
     asked = [question for task in blocked if (question := question_of(task))]
     return Status(
         home=str(home.path),
         counts=counts,
         total=sum(counts[state.value] for state in TaskState),
+        runs=_runs(reads, run),
         needs_you=asked[:SHOWN],
         needs_you_count=len(asked),
-        supervisors=[supervisor.id for supervisor in reads.supervisors()],
+        supervisors=supervisors,
         queue=feedfile.read(home),
     )
+
+
+def _runs(reads: Reads, run: str | None) -> list[RunLine]:
+    """The runs that go on among the newest, or the one that is asked about."""
+    newest = [reads.run(run)] if run else [each for each in reads.runs(limit=NEWEST) if each.state is RunState.ACTIVE]
+    lines = []
+    for each in newest[:SHOWN]:
+        ended = reads.counts(each.id)
+        left = each.tasks - sum(ended.get(state.value, 0) for state in ENDED)
+        lines.append(RunLine(id=each.id, name=each.name, tasks=each.tasks, left=left))
+    return lines

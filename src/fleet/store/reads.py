@@ -134,6 +134,16 @@ class Reads:
         """Sessions, oldest first."""
         return self._engine.read(lambda tx: asks.sessions(tx, task=task, live=live, supervisor=supervisor))
 
+    def last_of_worker(self, worker: str) -> Session | None:
+        """The newest session in a worker's name, or in that of one of its slots."""
+        word = worker.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        sql = (
+            "SELECT doc FROM sessions WHERE doc LIKE ? ESCAPE '\\' OR doc LIKE ? ESCAPE '\\' ORDER BY seq DESC LIMIT 1"
+        )
+        likes = (f'%"worker":"{word}"%', f'%"worker":"{word}#%')
+        found = self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, *likes), Session))
+        return found[0] if found else None
+
     def orphans(self) -> list[Session]:
         """Live sessions whose supervisor has left."""
         return self._engine.read(asks.orphans)

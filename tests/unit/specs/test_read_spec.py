@@ -163,6 +163,8 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ({"scorer": {"kind": "file_exists"}}, "scorer.path: is missing; expected text that is not empty"),
         ({"scorer": {"kind": "any", "of": [{"kind": "manual", "x": 1}]}}, "scorer.of[0].x: unknown field"),
         ({"scorer": {"kind": "regex_match", "path": "a", "pattern": "("}}, "scorer.pattern: is no regular expression"),
+        ({"scorer": {"kind": "json_path", "path": "a", "expression": "$["}}, "scorer.expression: is no JSONPath: "),
+        ({"scorer": {"kind": "json_path", "path": "a", "expression": "$" + "[?(@" * 999}}, "is no JSONPath: "),
         ({"scorer": {"kind": "regex_match", "pattern": "a"}}, "scorer: expected one of path and source"),
         ({"scorer": {"kind": "file_exists", "path": "../x"}}, "scorer.path: ../x leads out of the workspace"),
         ({"workspace": {"required_files": ["/etc/passwd"]}}, "required_files[0]: /etc/passwd must be relative"),
