@@ -100,6 +100,13 @@ class Supervisor(Section, frozen=True, kw_only=True):
     grace_seconds: Annotated[
         int, Meta(ge=0, le=600, description="How long an agent has between one signal to end and the next.")
     ] = 5
+    keep_sessions_days: Annotated[
+        int,
+        Meta(ge=0, le=3650, description="How long the raw output of an ended task's sessions is kept; 0: for ever."),
+    ] = 14
+    keep_logs_days: Annotated[
+        int, Meta(ge=0, le=3650, description="How long the supervisor's own logs are kept; 0: for ever.")
+    ] = 30
 
     @property
     def inherited_model(self) -> str:

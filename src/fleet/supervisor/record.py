@@ -73,8 +73,8 @@ class StreamRecord:
 
     def keep_stderr(self, text: str) -> None:
         """Append what it wrote to stderr; once, also when its end is dealt with again."""
-        title = f"--- {self._session}\n"
-        if not text or (self._stderr.exists() and title in self._stderr.read_text("utf-8", "replace")):
+        title = _title(self._session)
+        if not text or has_stderr_of(self._stderr.parent, self._session):
             return
         with self._stderr.open("a", encoding="utf-8") as file:
             file.write(f"{title}{text.rstrip()}\n")
@@ -104,6 +104,16 @@ class StreamRecord:
         except msgspec.DecodeError:
             return False
         return place.session == self._session and place.offset >= cursor
+
+
+def has_stderr_of(directory: Path, session: str) -> bool:
+    """Whether what a session wrote to stderr is kept in its task's directory."""
+    file = directory / "stderr.log"
+    return file.exists() and _title(session) in file.read_text("utf-8", "replace")
+
+
+def _title(session: str) -> str:
+    return f"--- {session}\n"
 
 
 def _identity(fd: int) -> tuple[int, int, int]:

@@ -23,6 +23,7 @@ from fleet.supervisor import intents
 from fleet.supervisor.claimer import Claimer
 from fleet.supervisor.feeder import Feeder
 from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.pruner import Pruner
 from fleet.supervisor.runner import SessionRunner
 from fleet.supervisor.wish import Wish
 
@@ -106,7 +107,8 @@ class Supervisor:
 
     def _duties(self) -> list[Coroutine[Any, Any, None]]:
         """The loops beside the main one."""
-        return [self._keep_lease(), *([self._feeder.run()] if self._feeder is not None else [])]
+        pruner = Pruner(self.house, lambda: [runner.attempt.hosted for runner in self._running.values()])
+        return [self._keep_lease(), pruner.run(), *([self._feeder.run()] if self._feeder is not None else [])]
 
     async def _watched(self, loop: Coroutine[Any, Any, None]) -> None:
         """A loop whose death ends the supervisor: it is written down, then raised at the end."""

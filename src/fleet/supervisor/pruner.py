@@ -1,0 +1,177 @@
+"""The pruner: takes away what nobody needs any more, a bounded number at a time, each with a line in the log.
+
+Of a session that is its directory, once its task has ended for long enough and all of its output was read. What was
+said and what went to stderr is in the task's own directory, and stays. Nothing of a task that has not ended is touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from fleet.errors import Conflict, Fenced, FleetError, NotFound, TransportError
+from fleet.hosts.session import HostedSession
+from fleet.model.session import Session
+from fleet.model.states import ENDED, LIVE
+from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.record import has_stderr_of
+
+FIRST_SECONDS, EVERY_SECONDS, SOON_SECONDS = 2.0, 600.0, 5.0
+MOST = 50  # directories in one round
+FREED_BYTES = 64 << 20  # space behind the cursor that is worth a process to give it back
+LONGEST_ERR = 10 << 20
+DAY_MS = 86_400_000
+LOG = re.compile(r"fleet-\d{4}-\d{2}-\d{2}\.jsonl")
+
+
+class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+    """What one round took away, and how many bytes it gave back of sessions that run."""
+
+    sessions: int = 0
+    logs: int = 0
+    freed: int = 0
+
+
+class Pruner:
+    """Prunes one home on this machine. `running` gives the live sessions that this supervisor drives."""
+
+    def __init__(
+        self,
+        house: House,
+        running: Callable[[], Iterable[HostedSession]],
+        *,
+        clock: Callable[[], int] = now_ms,
+        worth_bytes: int = FREED_BYTES,
+    ) -> None:
+        self._house = house
+        self._running = running
+        self._clock = clock
+        self._worth_bytes = worth_bytes
+        self._freed: dict[str, int] = {}  # by session, up to which offset
+        self._kept: set[str] = set()  # directories that could not be taken away; said once
+
+    async def run(self) -> None:
+        """Prune now and then. What fails is told and tried again later."""
+        wait = FIRST_SECONDS
+        while True:
+            await asyncio.sleep(wait)
+            wait = EVERY_SECONDS
+            try:
+                done = await self.run_once()
+            except (FleetError, OSError) as exc:
+                self._house.log("prune_failed", error=str(exc))
+                continue
+            wait = SOON_SECONDS if done.sessions == MOST else EVERY_SECONDS
+
+    async def run_once(self) -> Pruned:
+        """One round."""
+        freed = await self._free()
+        configured = self._house.settings.supervisor
+        sessions = await self._forget_old(configured.keep_sessions_days) if configured.keep_sessions_days else 0
+        logs = await asyncio.to_thread(self._prune_logs, configured.keep_logs_days)
+        return Pruned(sessions=sessions, logs=logs, freed=freed)
+
+    # the directories of sessions
+
+    async def _forget_old(self, days: int) -> int:
+        before, count = self._clock() - days * DAY_MS, 0
+        for name in await asyncio.to_thread(self._older_directories, before):
+            count += await self._forget(name, before)
+            if count == MOST:
+                break
+        return count
+
+    def _older_directories(self, before: int) -> list[str]:
+        """Those in which nothing was written since; a cheap look that leaves out nearly all. The oldest come first."""
+        found = []
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._house.home.sessions) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    written = entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
+                    if written < before and entry.name not in self._kept and entry.is_dir(follow_symlinks=False):
+                        found.append((written, entry.name))
+        return [name for _, name in sorted(found)]
+
+    async def _forget(self, name: str, before: int) -> bool:
+        """Take a directory away, if it is the one of a session that ended long ago, of a task that has ended."""
+        store = self._house.store
+        try:
+            session = store.session(name)
+            task = store.task(session.task)
+        except NotFound:
+            return self._keep(name, "no session of this name is known")
+        if session.state in LIVE or task.state not in ENDED or (session.ended_at or before) >= before:
+            return False  # its time has not come
+        try:
+            took = await self._collected(session)
+        except (Conflict, TransportError) as exc:
+            if isinstance(exc, Fenced):
+                return self._keep(name, "a newer supervisor has it")
+            return self._keep(name, str(exc))
+        if took:
+            self._house.log("session_forgotten", session=name, task=session.task)
+        return took
+
+    async def _collected(self, session: Session) -> bool:
+        """Let the host remove it. It refuses when there is more output than we say that we have."""
+        home = self._house.home
+        hosted = HostedSession(self._house.transport, str(home.sessions), session.id, session.epoch)
+        seen = await hosted.observe()
+        if seen.stderr_bytes and not has_stderr_of(home.task_dir(session.task), session.id):
+            return self._keep(session.id, "its stderr was not kept")
+        cursor = self._house.store.progress(session.id).cursor
+        await hosted.forget(stdout_bytes=cursor, stderr_bytes=seen.stderr_bytes)
+        return True
+
+    def _keep(self, name: str, why: str) -> bool:
+        self._kept.add(name)
+        self._house.log("session_kept", session=name, reason=why)
+        return False
+
+    # the space of sessions that run
+
+    async def _free(self) -> int:
+        """Give back the space behind what was read and committed of long sessions."""
+        total = 0
+        for hosted in list(self._running()):
+            cursor = self._house.store.progress(hosted.session).cursor
+            behind = cursor - self._freed.get(hosted.session, 0)
+            if behind < self._worth_bytes:
+                continue
+            try:
+                await hosted.free(cursor)
+            except (Conflict, TransportError) as exc:
+                self._house.log("not_freed", session=hosted.session, error=str(exc))
+                continue
+            self._freed[hosted.session] = cursor
+            total += behind
+            self._house.log("space_freed", session=hosted.session, bytes=behind)
+        return total
+
+    # logs
+
+    def _prune_logs(self, days: int) -> int:
+        """Remove logs whose day is long past, and begin a new file where one has grown too long."""
+        logs, count = self._house.home.logs, 0
+        if not logs.is_dir():
+            return 0
+        before = self._clock() - days * DAY_MS
+        for file in sorted(logs.iterdir()) if days else ():
+            if LOG.fullmatch(file.name) and file.stat().st_mtime_ns // 1_000_000 < before and count < MOST:
+                file.unlink(missing_ok=True)
+                self._house.log("log_removed", file=file.name)
+                count += 1
+        self._turn_over(logs / "supervisor.err")
+        return count
+
+    def _turn_over(self, file: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if file.stat().st_size > LONGEST_ERR:
+                file.replace(file.with_name(f"{file.name}.1"))
+                self._house.log("log_turned_over", file=file.name)
