@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import re
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.cli import Cli, Done
+from tests.support.cli import FLEET, Cli, Done
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SOON = 60.0
@@ -314,3 +318,24 @@ def test_stale_and_stopped(at_work: Cli) -> None:
     assert (done.code, results(done)) == (1, {"a": "skip", "b": "skip"})
     assert [task["title"] for task in at_work.json("tasks", "--status", "queued")] == ["Not of the run"]
     assert other
+
+
+def test_on_a_terminal(at_work: Cli) -> None:
+    """A person sees what runs where, how many are left, and in the end the table; an agent cannot draw there."""
+    draws = json.dumps([{"sleep": 1.5}, {"usage": [10, 20, 0, 1500]}, {"say": "\x1b[2Jdrawn"}])
+    spec = a_spec(at_work, {"id": "slow", "instructions": f"@@scripted {draws}"}, sh("next", needs=["slow"]))
+    main, side = pty.openpty()
+    env = {**at_work.env, "TERM": "xterm", "COLUMNS": "120"}
+    process = subprocess.Popen([*FLEET, "run", spec], cwd=at_work.cwd, env=env, stdin=side, stdout=side, stderr=side)
+    os.close(side)
+    seen = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while data := os.read(main, 65536):
+            seen += data
+    os.close(main)
+    assert process.wait(SOON) == 0
+    text = seen.decode()
+    assert "-local-1" in text
+    assert "2 tasks, 2 left: 1 queued, 1 running" in text
+    assert re.search(r"slow +pass +- +1s +30 +\$0\.0015 +.*drawn", text)
+    assert "\x1b[2J" not in text

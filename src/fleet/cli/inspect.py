@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fleet.projections.inspect import Inspection
 
 MOST_ARTIFACTS = 24
+LONGEST = 500  # characters of a line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """A line for each thing that is known."""
+    from fleet.cli.transcript import one_line, printable
     from fleet.projections.inspect import inspect
 
     found = inspect(context.reads, args.id)
@@ -37,7 +39,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     rows = list(_rows(found))
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
-        context.print(f"{name:<{width}}  {text}")
+        context.print(f"{name:<{width}}  {printable(one_line(text, LONGEST))}")
     return 0
 
 

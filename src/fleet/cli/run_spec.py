@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.25  # between two looks at a run
 INTERRUPTED, TERMINATED = 130, 143
-LOCK = "supervisor.lock"
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -59,21 +58,12 @@ def see_through(run_id: str, context: Context, *, position: str, quiet: bool = F
     """Stay until nothing of the run goes on by itself. Whoever supervises may change meanwhile."""
     from fleet.config.home import require
     from fleet.projections.runs import run_view
-    from fleet.supervisor.guard import Guard
+    from fleet.supervisor.guard import holders
 
-    lock = require(context.home).path / LOCK
+    home = require(context.home)
     while not run_view(context.reads, run_id).over:
-        guard = Guard(lock)
-        try:
-            guard.__enter__()
-        except Conflict:  # somebody supervises
-            position, code = _follow(run_id, context, position, quiet=quiet)
-        else:
-            try:
-                position, code = _supervise(run_id, context, position, quiet=quiet)
-            finally:
-                guard.__exit__(None, None, None)
-            _hand_on(run_id, code, context)
+        stay = _follow if holders(home.path) else _supervise
+        position, code = stay(run_id, context, position, quiet=quiet)
         if code:
             _interrupted(run_id, context)
             return code
@@ -172,27 +162,33 @@ def _print_plan(found: Plan, context: Context) -> int:
 
 
 def _supervise(run_id: str, context: Context, position: str, *, quiet: bool) -> tuple[str, int]:
-    """Run the tasks of this run in this process; the code is not 0 when we were told to stop."""
+    """Run the tasks of this run in this process; the code is not 0 when we were told to stop.
+
+    Nothing happens where somebody else was first to supervise: then there is somebody to follow.
+    """
     import asyncio
+    from contextlib import ExitStack, closing
 
     from fleet import wiring
     from fleet.cli.run_view import end_of_feed, view_of
     from fleet.model.spec import DEFAULT_WORKERS
+    from fleet.supervisor.guard import guard
     from fleet.supervisor.house import Only
 
     slots = context.reads.run(run_id).max_workers or DEFAULT_WORKERS
     context.close()
     only = Only(run_id, slots)
     house = wiring.open_house(context.home, context.settings, coder=None, model=None, echo=None, only=only)
-    try:
-        view = view_of(context, house.store, run_id, position, quiet=quiet)
+    with closing(house.store), ExitStack() as stack:
         try:
-            code = asyncio.run(_alive(house, view))
-        finally:
-            view.close()
-        return end_of_feed(house.store), code
-    finally:
-        house.store.close()
+            stack.enter_context(guard(context.home.path, house.name, alone=house.alone))
+        except Conflict:
+            return position, 0
+        view = stack.enter_context(closing(view_of(context, house.store, run_id, position, quiet=quiet)))
+        code = asyncio.run(_alive(house, view))
+        position = end_of_feed(house.store)
+    _hand_on(run_id, context)
+    return position, code
 
 
 async def _alive(house: Any, view: View) -> int:
@@ -231,13 +227,13 @@ def _follow(run_id: str, context: Context, position: str, *, quiet: bool) -> tup
     """Look on while somebody else supervises, until the run is over or nobody does any more."""
     from fleet.cli.run_view import end_of_feed, view_of
     from fleet.projections.runs import run_view
-    from fleet.supervisor.guard import holder
+    from fleet.supervisor.guard import holders
 
     reads = context.reads
     view = view_of(context, reads, run_id, position, quiet=quiet)
     bell = reads.listen()
     try:
-        while not run_view(reads, run_id).over and holder(context.home.path / LOCK) is not None:
+        while not run_view(reads, run_id).over and holders(context.home.path):
             bell.wait(LOOK_SECONDS)
             view.step()
     except KeyboardInterrupt:
@@ -256,12 +252,10 @@ def _interrupted(run_id: str, context: Context) -> None:
     context.note(f"To go on: fleet run --run {run_id}   To end it: fleet stop --run {run_id}")
 
 
-def _hand_on(run_id: str, code: int, context: Context) -> None:
-    """Runs that were handed to us while we supervised ours are not left alone when ours is over."""
+def _hand_on(run_id: str, context: Context) -> None:
+    """Runs that were handed to us while we supervised ours are not left alone when we end."""
     from fleet.model.states import RunState
 
-    if code:
-        return
     reads: Reads = context.reads
     ours = reads.run(run_id)
     waiting = [run for run in reads.runs(limit=100) if run.state is RunState.ACTIVE and run.max_workers]
@@ -273,10 +267,10 @@ def _hand_on(run_id: str, code: int, context: Context) -> None:
 def _detach(run_id: str, context: Context) -> int:
     """Leave the run to a supervisor: to one that is up, or to a new one in the background."""
     from fleet.config.home import require
-    from fleet.supervisor.guard import holder
+    from fleet.supervisor.guard import holders
 
-    held = holder(require(context.home).path / LOCK)
-    pid = held.pid if held else _spawn(run_id, context)
+    up = holders(require(context.home).path)
+    pid = up[0].pid if up else _spawn(run_id, context)
     if context.json:
         context.print_json({"run": run_id, "pid": pid})
     else:
@@ -290,7 +284,7 @@ def _spawn(run_id: str, context: Context) -> int:
     import sys
     import time
 
-    from fleet.supervisor.guard import holder
+    from fleet.supervisor.guard import holders
 
     home = context.home
     words = ["--home", str(home.path), "run", "--quiet", "--run", run_id]
@@ -304,6 +298,6 @@ def _spawn(run_id: str, context: Context) -> int:
             cwd=home.path,
         )
     deadline = time.monotonic() + 15
-    while holder(home.path / LOCK) is None and process.poll() is None and time.monotonic() < deadline:
+    while not holders(home.path) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     return process.pid

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fleet.cli.transcript import one_line, printable
 from fleet.cli.words import cells, count, now_ms, pad, span
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Screen:
         for name in ("Task", "Where", "Coder", "Elapsed", "Idle", "Tokens", "Cost"):
             table.add_column(name, no_wrap=True)
         for each in running[:MOST_LIVE]:
-            table.add_row(*live_cells(each))
+            table.add_row(*map(Text, live_cells(each)))
         more = [Text(f"and {len(running) - MOST_LIVE} more")] if len(running) > MOST_LIVE else []
         return Group(table, *more, Text(summary(view)))
 
@@ -199,9 +200,8 @@ def table(found: list[TaskResult]) -> list[str]:
 
 
 def short(text: str) -> str:
-    """A text on one line, cut to what a table can hold."""
-    line = " ".join(text.split())
-    return line if len(line) <= REASON else line[: REASON - 3] + "..."
+    """A text on one line, cut to what a table can hold, without what would steer a terminal."""
+    return printable(one_line(text, REASON))
 
 
 def dollars(microusd: int) -> str:

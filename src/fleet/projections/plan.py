@@ -133,6 +133,8 @@ def _enforced(task: TaskSpec) -> Iterator[Enforced]:
         yield Enforced("workspace.environment.required", f"skipped if not set: {', '.join(space.environment.required)}")
     if space.environment.allowlist:
         yield Enforced("workspace.environment.allowlist", f"passed on: {', '.join(space.environment.allowlist)}")
+    if task.isolation == "worktree":
+        yield Enforced("isolation", "in a git worktree of its own; your checkout stays as it is until `fleet land`")
     if task.timeout_seconds:
         yield Enforced("timeout_seconds", f"a session is ended after {task.timeout_seconds} s, with a timeout receipt")
     then = "waits for a person" if budget.on_exceeded == "pause" else "fails"
