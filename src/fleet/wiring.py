@@ -12,7 +12,6 @@ from fleet.errors import StoreCorrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TextIO
 
     from fleet.coders.coder import Coder
     from fleet.control.control import Control
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from fleet.store.reads import Reads
     from fleet.store.store import Store
     from fleet.supervisor.house import House, Only
+    from fleet.supervisor.journal import Echo
 
 
 def open_reads(home: Home, settings: Settings) -> Reads:
@@ -144,7 +144,7 @@ def open_house(
     *,
     coder: str | None,
     model: str | None,
-    echo: TextIO | None,
+    echo: Echo | None,
     only: Only | None = None,
 ) -> House:
     """What a supervisor needs, on this machine."""

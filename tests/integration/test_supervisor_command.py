@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -40,10 +42,43 @@ def test_drain_does_all_there_is_and_ends(cli: Cli) -> None:
     assert [state(cli, uid) for uid in uids] == ["completed"] * 3
 
 
+def test_it_tells_what_happens_and_why(cli: Cli) -> None:
+    """`fleet run` prints a line for each thing that happens to a task, with its title and why; then the sum."""
+    passed = cli.add("Fix the login page", "-d", "echo fixed")
+    failed = cli.add("Break it", "-d", "echo no >&2; exit 3")
+    asked = cli.add("Choose", "-d", 'fleet ask "Blue or green?"')
+    cli.ok("config", "set", "supervisor.max_attempts=1")
+    done = cli.run("run", "--drain")
+    assert done.out == ""
+    assert "\x1b" not in done.err
+    assert f"{passed}  started    Fix the login page: command" in done.err
+    assert re.search(rf"{passed}  completed  Fix the login page: exit code 0 \(\d+s, unverified\)", done.err)
+    assert re.search(rf"{failed}  failed     Break it: exit code 3: no \(\d+s\)", done.err)
+    assert f'{asked}  asks       Choose: Blue or green?; fleet answer {asked} "..."' in done.err
+    *_, summary, first, second = done.err.splitlines()
+    assert summary.startswith("1 task completed, 1 failed, 1 waits for you; 3 sessions")
+    assert first == f"  failed: {failed} Break it: exit code 3: no (fleet why {failed})"
+    assert second == f"  blocked: {asked} Choose: Blue or green? (fleet show {asked})"
+    tail = cli.ok("ledger", "tail", "-n", "50").out
+    assert re.search(rf"question: Blue or green\?  \(command in {asked}\.1\)", tail)
+    assert re.search(r"supervisor\.joined   began as process \d+ at ", tail)
+
+
+def test_for_programs_it_prints_the_events(cli: Cli) -> None:
+    """`fleet run --json` prints each event of the ledger as a line, and the sum as the last; nothing on stderr."""
+    uid = cli.add("Fix it", "-d", "echo fixed")
+    done = cli.ok("run", "--drain", "--json")
+    *events, last = [json.loads(line) for line in done.lines]
+    kinds = [event["event"]["kind"] for event in events if event["event"]["subject"] == uid]
+    assert kinds == ["task.claimed", "session.started", "session.ended", "task.settled"]
+    assert last["summary"]["completed"] == 1
+    assert done.err == ""
+
+
 def test_a_home_has_one_supervisor(cli: Cli) -> None:
     """A second `fleet run` is refused, and names the process that has the home."""
     with cli.started("run") as first:
-        assert "supervisor_started" in line_from(first.stderr)
+        assert "started    supervisor sup-" in line_from(first.stderr)
         second = cli.run("run", "--drain")
         assert second.code == 1
         assert f"supervisor {first.pid} (sup-" in second.err

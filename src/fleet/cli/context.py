@@ -89,9 +89,13 @@ class Context:
     @property
     def colour(self) -> bool:
         """Whether a person looks at stdout and has not asked for plain text."""
+        return self.colours(self.out)
+
+    def colours(self, stream: TextIO) -> bool:
+        """Whether a person looks at a stream and has not asked for plain text."""
         from fleet.config.environment import environ
 
-        return self.out.isatty() and not environ().get("NO_COLOR") and environ().get("TERM") != "dumb"
+        return stream.isatty() and not environ().get("NO_COLOR") and environ().get("TERM") != "dumb"
 
 
 def encode_json(value: object) -> str:

@@ -55,47 +55,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def line_of(entry: Entry) -> str:
     """An event in words: when, of what, what, and by whom."""
+    from fleet.cli.event_words import gist
     from fleet.cli.words import when
-    from fleet.model.event import kind_of
+    from fleet.model.event import TaskBlocked, kind_of
 
     event = entry.event
-    return f"{entry.seq:>6}  {when(event.at)}  {event.subject:<12}  {kind_of(event):<18}  {_gist(entry)}  ({event.by})"
-
-
-def _gist(entry: Entry) -> str:
-    from fleet.model import event as ev
-
-    match entry.event:
-        case ev.TaskSubmitted(task=task):
-            return task.title
-        case ev.TaskEdited(edit=edit):
-            return ", ".join(f"{name}={value}" for name, value in edit.changes().items())
-        case ev.TaskLinked(link=link):
-            return f"{link.kind} {link.other}"
-        case ev.TaskUnlinked(other=other):
-            return other
-        case ev.TaskCommented(comment=comment):
-            return comment.text.split("\n", 1)[0]
-        case ev.TaskClaimed(session=session):
-            return f"session {session.id} on {session.worker} with {session.coder}"
-        case ev.TaskSettled(state=state, receipt=receipt):
-            return f"{state.value}: {receipt.reason}"
-        case ev.TaskBlocked(block=block):
-            return f"{block.kind}: {block.text}"
-        case ev.TaskAnswered(text=text):
-            return text.split("\n", 1)[0]
-        case ev.SessionEnded(session=session_id, outcome=outcome):
-            return f"{session_id}: {outcome}"
-        case ev.AlertRaised(alert=alert, reason=reason):
-            return f"{alert.value}: {reason}"
-        case ev.IntentRecorded(intent=intent):
-            return f"{intent.verb} {intent.target}"
-        case ev.HostChanged(host=host):
-            return f"{host.state} {host.evidence}".strip()
-        case ev.RunCreated(run=run):
-            return run.name
-        case other_event:
-            return str(getattr(other_event, "reason", ""))
+    by = event.block.by if isinstance(event, TaskBlocked) else event.by  # who asks, not who wrote it down
+    return f"{entry.seq:>6}  {when(event.at)}  {event.subject:<12}  {kind_of(event):<18}  {gist(event)}  ({by})"
 
 
 def _tail(args: argparse.Namespace, context: Context) -> int:

@@ -14,15 +14,19 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import positive
 from fleet.errors import UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
+    from fleet.cli.live import Live
+    from fleet.supervisor.house import House
+    from fleet.supervisor.supervisor import Supervised
 
 NOT_STARTED = NOT_FINISHED = 3
+LOOK_SECONDS = 0.2  # between two looks at what happened, to print it
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,22 +84,23 @@ def _supervise(args: argparse.Namespace, context: Context) -> int:
     import asyncio
 
     from fleet import wiring
+    from fleet.cli.live import Live
     from fleet.cli.words import count
     from fleet.config.home import require
     from fleet.supervisor.guard import guard
 
     home = require(context.home)
-    echo = None if args.quiet else context.err
-    house = wiring.open_house(home, context.settings, coder=args.coder, model=args.model, echo=echo)
+    live = Live(context, quiet=args.quiet)
+    house = wiring.open_house(home, context.settings, coder=args.coder, model=args.model, echo=live.heard)
     try:
         with guard(home.path, house.name, alone=house.alone):
-            done = asyncio.run(_alive(house, args))
+            live.begin(house)
+            done = asyncio.run(_alive(house, live, args))
+        live.conclude(done)
     finally:
         house.store.close()
     if context.json:
-        context.print_json(done)
-    elif not args.quiet:
-        context.note(f"{count(done.completed, 'task')} completed, {done.failed} failed, {done.waiting} wait for you")
+        _print_sum(done, context, quiet=args.quiet)
     if done.left_running and not context.json:
         context.note(f"{count(done.left_running, 'session')} left running; the next `fleet run` takes over")
     if not args.drain:
@@ -103,7 +108,17 @@ def _supervise(args: argparse.Namespace, context: Context) -> int:
     return 1 if done.failed else NOT_FINISHED if done.waiting else 0
 
 
-async def _alive(house: Any, args: argparse.Namespace) -> Any:
+def _print_sum(done: Supervised, context: Context, *, quiet: bool) -> None:
+    """An object; after the lines of events, one more line."""
+    import msgspec
+
+    if quiet:
+        context.print_json(done)
+    else:
+        context.print(msgspec.json.encode({"summary": done}).decode())
+
+
+async def _alive(house: House, live: Live, args: argparse.Namespace) -> Supervised:
     import asyncio
     import signal
 
@@ -114,7 +129,19 @@ async def _alive(house: Any, args: argparse.Namespace) -> Any:
     for sign in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(sign, lambda: supervisor.stop(agents=args.stop_agents))
     loop.add_signal_handler(signal.SIGUSR1, lambda: supervisor.stop(agents=True))
-    return await supervisor.run()
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            live.step()
+
+    watching = loop.create_task(watch())
+    try:
+        return await supervisor.run()
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        live.step()
 
 
 def _detach(args: argparse.Namespace, context: Context) -> int:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 
+Echo = Callable[[str, dict[str, Any]], object]
+
 
 class Journal:
-    """Appends lines; begins a new file each day. A log that cannot be written stops nothing."""
+    """Appends lines; begins a new file each day. A log that cannot be written stops nothing. `echo` hears each too."""
 
-    def __init__(self, directory: Path, echo: TextIO | None = None) -> None:
+    def __init__(self, directory: Path, echo: Echo | None = None) -> None:
         self._directory = directory
         self._echo = echo
 
@@ -27,7 +30,4 @@ class Journal:
             with (self._directory / f"fleet-{stamp[:10]}.jsonl").open("ab") as file:
                 file.write(line + b"\n")
         if self._echo is not None:
-            words = " ".join(f"{name}={value}" for name, value in fields.items() if value not in (None, ""))
-            with contextlib.suppress(OSError, ValueError):
-                self._echo.write(f"{stamp[11:19]}  {event:<18} {words}\n")
-                self._echo.flush()
+            self._echo(event, fields)

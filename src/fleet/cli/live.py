@@ -1,0 +1,199 @@
+"""What `fleet run` prints while it runs: a line for each thing that happens to its tasks, or the events themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from fleet.cli.event_words import used
+from fleet.cli.run_view import end_of_feed
+from fleet.cli.transcript import one_line, printable
+from fleet.cli.words import count, now_ms, span
+from fleet.errors import FleetError
+from fleet.model import event as ev
+from fleet.model.receipt import Usage
+from fleet.model.states import TaskState
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.model.event import Entry
+    from fleet.supervisor.house import House
+    from fleet.supervisor.supervisor import Supervised
+
+TITLE, REASON = 60, 160  # characters
+COLOURS = {"completed": 32, "failed": 31, "asks": 33, "blocked": 33, "retry": 33, "warning": 31}
+# Of the supervisor's own log, what a person who looks on should know, in words.
+SAID = {
+    "queue_failed": "bd does not answer and is asked again: {error}",
+    "queue_back": "bd answers again",
+    "issue_refused": "{issue} cannot be taken from bd: {reason}",
+    "settings_broken": "fleet.toml cannot be used, what was in force stays: {error}",
+    "settings_reloaded": "fleet.toml was read again",
+    "loop_delayed": "held up, and tried again: {error}",
+    "session_delayed": "{session} is held up, and tried again: {error}",
+    "host_silent": "the host of {session} does not answer: {error}",
+    "lease_not_renewed": "the lease could not be renewed yet: {error}",
+    "session_fenced": "{session} was taken over by another supervisor",
+    "supervisor_gone": "supervisor {supervisor} is gone; its sessions are taken over",
+    "supervisor_failed": "the supervisor fails: {error}",
+    "prune_failed": "old sessions and logs could not be taken away: {error}",
+}
+REMEDIES = {TaskState.FAILED: "why", TaskState.PARTIAL: "show", TaskState.BLOCKED: "show"}
+CALM = frozenset({"queue_back", "settings_reloaded"})
+
+
+class Live:
+    """Follows what one supervisor does. Words go to stderr; with --json the events of the ledger go to stdout."""
+
+    def __init__(self, context: Context, *, quiet: bool) -> None:
+        self._context = context
+        self._quiet = quiet
+        self._colour = context.colours(context.err)
+        self._house: House | None = None
+        self._position = ""
+        self._titles: dict[str, str] = {}
+        self._sessions: dict[str, int] = {}  # ours, and since when they run
+        self._tasks: set[str] = set()  # that we had a session of
+        self._last: dict[str, str] = {}  # the last thing said of the supervisor itself, by kind
+        self._usage = Usage()
+        self._began = now_ms()
+
+    def begin(self, house: House) -> None:
+        """From here on."""
+        self._house = house
+        self._position = end_of_feed(house.store)
+
+    def heard(self, event: str, fields: dict[str, Any]) -> None:
+        """A line of the supervisor's own log: said if a person should know, and not twice in a row."""
+        if event == "supervisor_started" and self._house is not None:
+            house = self._house
+            text = f"{count(house.slots, 'slot')}, coder {house.defaults.coder}"
+            self._say("", "started", f"supervisor {house.name} (process {fields.get('pid')}): {text}")
+        words = SAID.get(event)
+        if words is None:
+            return
+        text = words.format_map(fields)
+        if self._last.get(event) != text:
+            self._say("", "note" if event in CALM else "warning", text)
+        self._last = {**({} if event in CALM else self._last), event: text}
+
+    def step(self) -> None:
+        """The events since the last time. A store that does not answer is asked the next time."""
+        if self._quiet or self._house is None:
+            return
+        with contextlib.suppress(FleetError):
+            while (batch := self._house.store.feed(self._position)).entries:
+                self._position = batch.position
+                for entry in batch.entries:
+                    self._tell(entry)
+
+    def conclude(self, done: Supervised) -> None:
+        """The sum of it."""
+        self.step()
+        if self._quiet or self._context.json:
+            return
+        took = used(self._usage, now_ms() - self._began)
+        waits = f"{done.waiting} wait{'s' if done.waiting == 1 else ''} for you"
+        parts = [f"{count(done.completed, 'task')} completed", f"{done.failed} failed", waits]
+        self._note(f"{', '.join(parts)}; {count(done.sessions, 'session')}" + (f" ({took})" if took else ""))
+        if self._house is None:
+            return
+        known = self._house.store.tasks_by_uid(self._tasks).values()
+        for state, remedy in REMEDIES.items():
+            for task in (one for one in known if one.state is state):
+                why = _short(task.block.text if task.block else task.reason)
+                self._note(f"  {state.value}: {task.uid} {self._title(task.uid)}: {why} (fleet {remedy} {task.uid})")
+
+    # what is said
+
+    def _tell(self, entry: Entry) -> None:
+        event = entry.event
+        match event:
+            case ev.TaskClaimed(session=session) if self._house and session.supervisor == self._house.name:
+                self._sessions[session.id] = event.at
+                self._tasks.add(session.task)
+            case ev.SessionAdopted(session=name, supervisor=who) if self._house and who == self._house.name:
+                self._sessions[name] = event.at
+                self._tasks.add(event.subject)
+        if self._context.json:
+            self._print_event(entry)
+        elif event.subject in self._tasks:
+            self._tell_task(event)
+        if isinstance(event, ev.SessionEnded) and event.session in self._sessions:
+            self._usage = _sum(self._usage, event.usage)
+
+    def _tell_task(self, event: ev.AnyEvent) -> None:
+        said = _words(event)
+        if said is not None:
+            self._say(event.subject, *said, at=event.at)
+
+    def _say(self, uid: str, what: str, text: str, at: int = 0) -> None:
+        if self._quiet or self._context.json:
+            return
+        word = f"{what:<10}"
+        if self._colour and what in COLOURS:
+            word = f"\x1b[{COLOURS[what]}m{word}\x1b[0m"
+        clock = time.strftime("%H:%M:%S", time.localtime(at / 1000 if at else None))
+        who = f"{uid}  " if uid else ""
+        title = f"{self._title(uid)}: " if uid else ""
+        self._note(f"{clock}  {who}{word} {printable(title)}{printable(text)}")
+
+    def _title(self, uid: str) -> str:
+        if uid not in self._titles and self._house is not None:
+            found = self._house.store.tasks_by_uid([uid]).get(uid)
+            self._titles[uid] = one_line(found.title, TITLE) if found else ""
+        return self._titles.get(uid, "")
+
+    def _note(self, line: str) -> None:
+        if self._context.json:
+            return
+        with contextlib.suppress(OSError, ValueError):  # nobody looks on any more
+            self._context.note(line)
+            self._context.err.flush()
+
+    def _print_event(self, entry: Entry) -> None:
+        from fleet.store.mirror import encode_line
+
+        with contextlib.suppress(OSError, ValueError):
+            self._context.print(encode_line(entry).decode().rstrip("\n"))
+            self._context.out.flush()
+
+
+def _short(text: str) -> str:
+    return one_line(text, REASON)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    names = Usage.__struct_fields__
+    return Usage(**{name: getattr(one, name) + getattr(other, name) for name in names})
+
+
+def _words(event: ev.AnyEvent) -> tuple[str, str] | None:
+    """What happened to a task: a word for it, and the details. None: nothing that a person waits for."""
+    match event:
+        case ev.TaskClaimed(session=session):
+            model = f"/{session.model}" if session.model else ""
+            again = f", session {session.epoch}" if session.epoch > 1 else ""
+            return "verifying" if session.kind == "verify" else "started", f"{session.coder}{model}{again}"
+        case ev.SessionAdopted():
+            return "goes on", "its agent was running already"
+        case ev.SessionStopping(reason=reason):
+            return "stopping", _short(reason)
+        case ev.TaskSettled(state=state, receipt=receipt):
+            unverified = ["unverified"] if state is TaskState.COMPLETED and not receipt.scorer else []
+            details = ", ".join(filter(None, [used(receipt.usage, receipt.duration_ms), *unverified]))
+            return state.value, _short(receipt.reason) + (f" ({details})" if details else "")
+        case ev.TaskRequeued(reason=reason, not_before=not_before):
+            return "retry", _short(reason) + (f"; again in {span(not_before - event.at)}" if not_before else "")
+        case ev.TaskBlocked(block=block) if block.kind == "question":
+            return "asks", f'{_short(block.text)}; fleet answer {event.subject} "..."'
+        case ev.TaskBlocked(block=block):
+            return "blocked", f"{block.kind}: {_short(block.text)}; fleet show {event.subject}"
+        case ev.TaskAnswered(text=text):
+            return "answered", f"by {event.by}: {_short(text)}"
+        case ev.TaskUnsettled(reason=reason):
+            return "verifying", _short(reason)
+        case ev.AlertRaised(alert=alert, reason=reason):
+            return "alert", f"{alert.value}: {_short(reason)}"
+    return None
