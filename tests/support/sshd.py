@@ -106,9 +106,12 @@ class Sshd:
         given = {"host": "127.0.0.1", "user": getpass.getuser(), "port": self.port, "identity": str(self.identity)}
         return SshAddress(**{**given, "ssh_config": "/dev/null", **fields})
 
-    def transport(self, environment: Mapping[str, str] | None = None, **fields: Any) -> SshTransport:
-        """A way to it, with a directory of sockets that is the server's own."""
-        return SshTransport(self.address(**fields), self.directory / "s", {**self.environment, **(environment or {})})
+    def transport(
+        self, environment: Mapping[str, str] | None = None, *, sockets: str = "s", **fields: Any
+    ) -> SshTransport:
+        """A way to it, with a directory of sockets that is the server's own: another one is another connection."""
+        folder = self.directory / sockets
+        return SshTransport(self.address(**fields), folder, {**self.environment, **(environment or {})})
 
     def known_hosts(self) -> Path:
         """A file with its keys."""

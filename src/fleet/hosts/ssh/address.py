@@ -12,7 +12,8 @@ from fleet.model.clash import ClashError
 from fleet.model.reach import check_hops, check_variable, check_word
 
 CONNECT_SECONDS = 10
-ALIVE_SECONDS, ALIVE_COUNT = 5, 3  # a connection that is silent for so long, so often, is dead
+ALIVE_SECONDS, ALIVE_COUNT = 5, 3  # a connection on which nobody answers for so long, so often, is dead
+UNNAMED = ("variables", "connect_seconds", "alive_seconds")  # a connection is the same whatever these are
 
 
 class SshAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,7 @@ class SshAddress(msgspec.Struct, frozen=True, kw_only=True):
     host_key_fingerprint: str = ""  # SHA256:...: only this key is believed
     ssh_config: str = ""  # a file in place of the user's own ssh configuration
     connect_seconds: int = CONNECT_SECONDS
+    alive_seconds: int = ALIVE_SECONDS  # how often a silent host is asked whether it lives
     variables: tuple[str, ...] = ()  # names that are sent along, where they have a value here
 
     def __post_init__(self) -> None:
@@ -46,7 +48,7 @@ class SshAddress(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """A short name for the connection that this address leads to: what differs in any word has another."""
-        words = (getattr(self, name) for name in self.__struct_fields__ if name not in ("variables", "connect_seconds"))
+        words = (getattr(self, name) for name in self.__struct_fields__ if name not in UNNAMED)
         return sha256("\0".join(map(str, words)).encode()).hexdigest()[:16]
 
     def options(self) -> list[str]:
@@ -66,7 +68,7 @@ class SshAddress(msgspec.Struct, frozen=True, kw_only=True):
             BatchMode="yes",
             ConnectTimeout=self.connect_seconds,
             ConnectionAttempts=1,
-            ServerAliveInterval=ALIVE_SECONDS,
+            ServerAliveInterval=self.alive_seconds,
             ServerAliveCountMax=ALIVE_COUNT,
             LogLevel="ERROR",
             ClearAllForwardings="yes",

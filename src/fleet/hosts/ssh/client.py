@@ -38,11 +38,14 @@ async def client(
     try:
         yield process
     finally:
-        if process.returncode is None:
+        running = process.returncode is None
+        if running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+        # Before the wait, which is for the pipes too: the shared connection's process has its copies of them.
+        process._transport.close()  # type: ignore[attr-defined]
+        if running:
             await asyncio.shield(process.wait())
-        process._transport.close()  # type: ignore[attr-defined]  # the pipes of a killed program stay open otherwise
 
 
 async def finished(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[bytes, str]:

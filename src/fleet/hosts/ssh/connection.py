@@ -21,7 +21,18 @@ from fleet.hosts.ssh.client import KEPT, failure, finished
 from fleet.hosts.ssh.hostkey import alias, pin
 
 PERSIST_SECONDS = 60
+NOT_SHARED = "fleet-no-shared-connection"
 LONGEST_SOCKET = 80  # of about 100 that a socket's name may have; ssh adds some while it makes it
+
+
+def was_not_asked(said: str) -> bool:
+    """Whether a client found nobody at the socket, and so has asked nobody for anything. It may be tried again."""
+    return NOT_SHARED in said and "mux_client_request_session" not in said
+
+
+def was_refused(said: str) -> bool:
+    """Whether the server took no further session on the connection, and so has run nothing."""
+    return "session open refused by peer" in said.lower()
 
 
 def private_folder(path: Path) -> Path:
@@ -76,8 +87,9 @@ class Connection:
             async with self._opening.pass_():
                 if not self._answers():
                     await self._open()
-        # Without its socket a client would connect by itself: it is given a way that leads nowhere.
-        options = as_options(ControlMaster="no", ControlPath=self._socket, ProxyCommand="false", LogLevel="ERROR")
+        # Without its socket a client would connect by itself: it is given a way that leads nowhere, and says so.
+        nowhere = f"sh -c 'echo {NOT_SHARED} >&2'"
+        options = as_options(ControlMaster="no", ControlPath=self._socket, ProxyCommand=nowhere, LogLevel="ERROR")
         return ["ssh", "-F", "none", "-T", "-x", "-a", *options, *self._send(), "--", self.address.host, line]
 
     async def close(self) -> None:

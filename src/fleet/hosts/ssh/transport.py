@@ -13,13 +13,12 @@ from fleet.errors import HostFull, HostUnfit, TransportError
 from fleet.hosts.ssh import far
 from fleet.hosts.ssh.address import SshAddress
 from fleet.hosts.ssh.client import client, failure
-from fleet.hosts.ssh.connection import Connection, Gate
+from fleet.hosts.ssh.connection import Connection, Gate, was_not_asked, was_refused
 from fleet.hosts.transport import Completed
 
 CHUNK = 1 << 16
 CHANNELS = 8  # at once on the connection; servers allow ten, and a stream or two are open all the time
-REFUSED = "session open refused by peer"
-REFUSED_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+AGAIN_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
 class SshTransport:
@@ -84,22 +83,21 @@ class SshTransport:
     async def _exchange(self, body: str, stdin: bytes = b"", *, hold: bool = False) -> tuple[str, bytes, bytes]:
         """The code, stdout and stderr of a body. `hold`: stdin stays open after the last byte, as the lifeline."""
         async with self._channels.pass_():
-            for pause in (*REFUSED_SECONDS, None):
+            for pause in (*AGAIN_SECONDS, None):
                 async with self._asked(body) as (process, answer):
-                    stdout, said = await _communicate(process, stdin, hold=hold)
-                end = answer.end(said)
-                begun = answer.begin(stdout)
+                    stdout, stderr = await _communicate(process, stdin, hold=hold)
+                end, begun, said = answer.end(stderr), answer.begin(stdout), _text(stderr)
                 if end is not None and begun is not None:
                     return end[0], begun, end[1]
-                if pause is None or begun is not None or REFUSED not in _text(said).lower():
+                if pause is None or begun is not None or not (was_refused(said) or was_not_asked(said)):
                     break
-                await asyncio.sleep(pause)  # nothing was run: others use all the sessions that the server allows
-        if REFUSED in _text(said).lower():
+                await asyncio.sleep(pause)  # nothing was run: the connection is gone, or all its sessions are in use
+        if was_refused(said):
             raise HostUnfit(
                 f"host {self._address.host} allows no further session on the connection",
                 hint=f"raise MaxSessions in its sshd_config; Fleet uses up to {CHANNELS + 2}",
             )
-        raise failure(self._address, _text(said))
+        raise failure(self._address, said)
 
     @contextlib.asynccontextmanager
     async def _asked(self, body: str) -> AsyncIterator[tuple[Process, far.Answer]]:
