@@ -6,29 +6,37 @@ import contextlib
 import os
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import apsw
+import msgspec
 import psycopg
 import pytest
 from psycopg import sql
 
 from fleet.errors import StoreCorrupt, StoreError, StoreTooNew
 from fleet.model.event import kind_of
+from fleet.model.receipt import Receipt
+from fleet.model.session import Progress, Session
+from fleet.model.states import LIVE
 from fleet.store import migrate
 from fleet.store.leases import Leases
 from fleet.store.postgres import PostgresEngine, PostgresTx
+from fleet.store.restore import is_sound
 from fleet.store.sqlite.reader import SqliteReader
 from fleet.store.sqlite.tx import SqliteTx
 from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
 from fleet.testing.audit import audit
-from fleet.testing.builders import a_task
+from fleet.testing.builders import EXITED, a_pass, a_task
 from tests.support.children import Child
 from tests.support.ledgers import KINDS, entries, populate
 from tests.support.stores import PostgresStores
 
 DIALECTS = ("sqlite", "postgres")
 EARLIER = range(migrate.NEWEST)
+TABLES_3 = ["events", "tasks", "links", "comments", "runs", "sessions", "receipts", "supervisors", "intents", "hosts"]
+LEDGER_3 = Path(__file__).parent.parent / "support" / "ledger-0003.sql"
 
 
 def test_the_newest_is_the_last_file() -> None:
@@ -79,6 +87,60 @@ def test_sqlite_comes_up_from_every_version(tmp_path: Path, version: int) -> Non
     assert connection.pragma("user_version") == migrate.NEWEST
     assert connection.pragma("journal_mode") == "wal"
     connection.close()
+
+
+def sqlite_with_rows(path: Path) -> apsw.Connection:
+    """A database at schema 3, with a ledger that a Fleet of that time wrote."""
+    sqlite_at(path, 3)
+    connection = apsw.Connection(str(path))
+    connection.execute("DELETE FROM cursors")
+    connection.execute(LEDGER_3.read_text())
+    return connection
+
+
+def check_all_is_there(store: Store, old: apsw.Connection) -> None:
+    """What schema 3 had in rows of its own is what is read now, wherever it stands."""
+    audit(store)
+    rows: list[Any] = old.execute("SELECT id, doc, progress FROM sessions ORDER BY seq").fetchall()
+    sessions = [msgspec.json.decode(doc, type=Session) for _, doc, _ in rows]
+    assert store.sessions() == sessions
+    assert {session.id for session in store.sessions(live=True)} == {each.id for each in sessions if each.state in LIVE}
+    assert [store.progress(name) for name, _, _ in rows] == [msgspec.json.decode(row[2], type=Progress) for row in rows]
+    receipts = [msgspec.json.decode(str(doc), type=Receipt) for (doc,) in old.execute("SELECT doc FROM receipts")]
+    assert store.receipts() == receipts
+    for scope in [None, *(run.id for run in store.runs())]:
+        known = "SELECT key, n FROM counts WHERE scope = ? AND n <> 0"
+        assert store.counts(scope) == {str(key): n for key, n in old.execute(known, (scope or "*",))}
+    subjects: list[Any] = old.execute("SELECT DISTINCT subject FROM events").fetchall()
+    for (subject,) in subjects:
+        chain = [seq for (seq,) in old.execute("SELECT seq FROM events WHERE subject = ? ORDER BY seq", (subject,))]
+        assert [entry.seq for entry in store.chain(subject)] == chain
+        assert [entry.seq for entry in store.last(2, subject=subject)] == chain[-2:]
+    for task in store.tasks():
+        assert store.receipts(task=task.uid) == [each for each in receipts if each.task == task.uid]
+    store.comment(store.tasks()[0].uid, "it goes on", by="ana").result()
+    populate_more(store)
+    audit(store)
+
+
+def populate_more(store: Store) -> None:
+    """A supervisor comes, adopts what is open, and ends it."""
+    store.expire(by="sup-9").result()
+    store.join("sup-9", machine="here", pid=1, seconds=60).result()
+    for orphan in store.orphans():
+        adopted = store.adopt(orphan.id, "sup-9").result()
+        store.finish(adopted.fence, EXITED, a_pass(), by="sup-9").result()
+    assert store.sessions(live=True) == []
+
+
+def test_sqlite_keeps_a_ledger_of_schema_3(tmp_path: Path) -> None:
+    """A home that was written at schema 3 has every event, session, receipt and count after the step, and goes on."""
+    old = sqlite_with_rows(tmp_path / "old.db")
+    sqlite_with_rows(tmp_path / "fleet.db").close()
+    with contextlib.closing(writer(tmp_path)) as store:
+        check_all_is_there(store, old)
+    assert is_sound(tmp_path / "fleet.db")
+    old.close()
 
 
 @pytest.mark.parametrize("version", range(1, migrate.NEWEST))
@@ -163,6 +225,40 @@ def test_postgresql_comes_up_from_every_version(postgres_stores: PostgresStores,
     populate(store)
     audit(store)
     assert {kind_of(entry.event) for entry in entries(store)} == KINDS
+
+
+def test_postgresql_keeps_a_ledger_of_schema_3(postgres_stores: PostgresStores, tmp_path: Path) -> None:
+    """A schema that was written at version 3 has every event, session and receipt after the step, and goes on."""
+    old = sqlite_with_rows(tmp_path / "old.db")
+    postgres_at(postgres_stores, 3)
+    with psycopg.connect(
+        postgres_stores.url, autocommit=True, options=f"-c search_path={postgres_stores.schema}"
+    ) as connection:
+        for table in (
+            "events",
+            "tasks",
+            "links",
+            "comments",
+            "runs",
+            "sessions",
+            "receipts",
+            "supervisors",
+            "intents",
+            "hosts",
+        ):
+            names = [row[0] for row in old.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+            insert = sql.SQL("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES ({})").format(
+                sql.Identifier(table),
+                sql.SQL(", ").join(map(sql.Identifier, names)),
+                sql.SQL(", ").join([sql.Placeholder()] * len(names)),
+            )
+            for row in old.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY 1"):
+                connection.execute(insert, row)
+        for table in ("events", "tasks"):
+            last = sql.SQL("SELECT setval(pg_get_serial_sequence({}, 'seq'), (SELECT max(seq) FROM {}))")
+            connection.execute(last.format(sql.Literal(table), sql.Identifier(table)))
+    check_all_is_there(postgres_stores.open(), old)
+    old.close()
 
 
 def test_postgresql_of_a_newer_version_is_refused(postgres_stores: PostgresStores) -> None:

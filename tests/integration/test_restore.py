@@ -108,7 +108,7 @@ def test_without_a_mirror_the_database_itself_is_salvaged(full: Home, tmp_path: 
     home = copy_of(full, tmp_path / "home")
     home.mirror.unlink()
     connection = apsw.Connection(str(home.db))
-    for statement in ("DROP TRIGGER receipts_stay", "DROP TABLE tasks", "DROP TABLE sessions", "DROP TABLE counts"):
+    for statement in ("DROP TABLE tasks", "DROP TABLE heads", "DROP TABLE counts"):
         connection.execute(statement)
     connection.close()
     with pytest.raises(StoreCorrupt, match="no such table"):

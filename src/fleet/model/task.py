@@ -173,9 +173,15 @@ def check_title(title: str) -> str:
         raise UsageError("the title is empty", hint='give it in quotes: fleet add "Fix the login page"')
     if len(title) > MAX_TITLE:
         raise UsageError(f"the title has {len(title)} characters; at most {MAX_TITLE} fit", hint="use -d for details")
-    if any((ord(c) < 32 and c != "\t") or 127 <= ord(c) < 160 or c in "\u2028\u2029" for c in title):
+    if not title.isprintable() and any(
+        (ord(c) < 32 and c != "\t") or 127 <= ord(c) < 160 or c in "\u2028\u2029" for c in title
+    ):
         raise UsageError("the title must be one printable line", hint="use -d for text of several lines")
     return title
+
+
+def _is_on_a_line(c: str) -> bool:
+    return (ord(c) >= 32 or c == "\t") and not 127 <= ord(c) < 160 and c not in "\u2028\u2029"
 
 
 def check_priority(priority: int) -> int:

@@ -9,9 +9,9 @@ import msgspec
 
 from fleet.errors import LedgerBroken
 from fleet.model import event as ev
-from fleet.model.fold import fold_session, fold_task, receipt_of
-from fleet.model.receipt import Receipt
-from fleet.model.session import Session
+from fleet.model.fold import fold_session, fold_task
+from fleet.model.session import Session, task_of
+from fleet.model.states import LIVE
 from fleet.model.task import Task
 from fleet.store.ledger import Chains
 from fleet.store.reads import Reads
@@ -37,7 +37,6 @@ class Folded:
         self.chains = Chains()
         self.tasks: dict[str, Task] = {}
         self.sessions: dict[str, Session] = {}
-        self.receipts: dict[str, Receipt] = {}
         self._wanted = dict(expected_heads or {})
         self._heads = len(self._wanted)
 
@@ -51,9 +50,11 @@ class Folded:
             if "/" not in event.subject:
                 self.tasks[event.subject] = fold_task(self.tasks.get(event.subject), event)
                 self._follow_session(event)
-            receipt = receipt_of(event)
-            if receipt is not None:
-                self.receipts[receipt.id] = receipt
+
+    @property
+    def live(self) -> dict[str, Session]:
+        """The sessions that are open: they stand in the rows of their tasks."""
+        return {name: session for name, session in self.sessions.items() if session.state in LIVE}
 
     def verified(self) -> Verified:
         """The result, once all has been followed; raises when a head that was given is not there."""
@@ -92,31 +93,31 @@ def verify(reads: Reads, heads: dict[str, str] | None = None) -> Verified:
     folded = Folded(heads)
     folded.follow(everything(reads))
     uids = _differing(folded.tasks, {task.uid: task for task in reads.tasks()})
-    uids |= {s.task for s in reads.sessions() if folded.sessions.get(s.id) != s}
-    uids |= {r.task for r in reads.receipts() if folded.receipts.get(r.id) != r}
+    stored = {session.id: session for session in reads.sessions(live=True)}
+    uids |= {task_of(name) for name in _differing(folded.live, stored)}
     for uid in sorted(uids):
         _look_again(reads, uid)
+    for seq in reads.astray():
+        raise LedgerBroken(f"event {seq} cannot be found from the end of its chain: a row was changed")
     return folded.verified()
 
 
-def _differing(folded: dict[str, Task], stored: dict[str, Task]) -> set[str]:
-    return {uid for uid in folded.keys() | stored.keys() if folded.get(uid) != stored.get(uid)}
+def _differing(folded: dict[str, T], stored: dict[str, T]) -> set[str]:
+    return {name for name in folded.keys() | stored.keys() if folded.get(name) != stored.get(name)}
 
 
 def _look_again(reads: Reads, uid: str) -> None:
-    """Compare one task, its sessions and its receipts with its own events, until nobody writes in between."""
+    """Compare one task and its open session with its own events, until nobody writes in between."""
     for attempts_left in reversed(range(LOOKS)):
         before = reads.last(1, subject=uid)
         own = Folded()
         own.follow(reads.chain(uid))
         stored = reads.tasks_by_uid([uid])
-        sessions = {session.id: session for session in reads.sessions(task=uid)}
-        receipts = {receipt.id: receipt for receipt in reads.receipts(task=uid)}
+        sessions = {session.id: session for session in reads.sessions(task=uid, live=True)}
         if attempts_left and reads.last(1, subject=uid) != before:
             continue
         _compare("task", own.tasks, stored)
-        _compare("session", own.sessions, sessions)
-        _compare("receipt", own.receipts, receipts)
+        _compare("session", own.live, sessions)
         return
 
 

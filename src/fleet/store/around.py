@@ -72,7 +72,7 @@ def intend(tx: Tx, verb: str, target: str, args: dict[str, str], *, by: str) -> 
     tx.run(
         "INSERT INTO intents (id, seq, target, pending, doc) VALUES (?, ?, ?, 1, ?)",
         made.id,
-        ledger.newest(tx, target),
+        ledger.head(tx, target)[0],
         made.target,
         rows.encode(made),
     )

@@ -11,7 +11,7 @@ from fleet.model.intent import Intent
 from fleet.model.session import Lane, Session, task_of
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import BLOCKS, Task
-from fleet.store.engine import Tx
+from fleet.store.engine import Row, Tx
 from fleet.store.rows import READY, STATE_OF_SHELF
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ def decode_all(rows: list[tuple[str, ...]], kind: type[T]) -> list[T]:
 
 def ready(tx: Tx, limit: int, now: int, run: str | None = None) -> list[Task]:
     """What could start now, the most urgent and oldest first."""
-    return [_task(doc) for _, doc in shelf(tx, READY, limit, run=run, not_before=now)[:limit]]
+    return [_task(row[2]) for _, row in shelf(tx, READY, limit, run=run, not_before=now)[:limit]]
 
 
 def moving(tx: Tx, run: str) -> bool:
@@ -39,7 +39,7 @@ def moving(tx: Tx, run: str) -> bool:
 
 def waiting(tx: Tx, limit: int) -> list[Task]:
     """Queued tasks that wait for others."""
-    return [_task(doc) for _, doc in shelf(tx, TaskState.QUEUED.value, limit)[:limit]]
+    return [_task(row[2]) for _, row in shelf(tx, TaskState.QUEUED.value, limit)[:limit]]
 
 
 def tasks(
@@ -48,7 +48,7 @@ def tasks(
     """Tasks in some states, the most urgent and oldest first; of any state (None), by age."""
     if states is not None and not newest_first:
         found = [one for name in _shelves(states) for one in shelf(tx, name, limit, run=run)]
-        return [_task(doc) for _, doc in sorted(found, key=_urgency)[:limit]]
+        return [_task(row[2]) for _, row in sorted(found, key=_urgency)[:limit]]
     where, values = ("run = ?", [run]) if run is not None else ("1 = 1", [])
     if states is not None:
         shelves = sorted(_shelves(states))
@@ -59,8 +59,8 @@ def tasks(
     return [_task(row[0]) for row in rows]
 
 
-def _urgency(one: tuple[tuple[int, int, Lane], str]) -> tuple[int, int]:
-    return one[0][:2]
+def _urgency(one: tuple[Lane, Row]) -> Row:
+    return one[1][:2]
 
 
 def _shelves(states: Collection[TaskState]) -> set[str]:
@@ -77,23 +77,34 @@ def shelf(
     lane: Callable[[Lane], bool] | None = None,
     not_before: int | None = None,
     lock: str = "",
-) -> list[tuple[tuple[int, int, Lane], str]]:
+) -> list[tuple[Lane, Row]]:
     """The tasks on a shelf, the most urgent and oldest first: up to `limit` of each lane that is wanted.
+
+    Each is (priority, seq, doc, head, hash).
 
     A lane that is not wanted costs one step through the index, however many tasks are in it.
     """
     due, times = ("", ()) if not_before is None else (" AND (not_before IS NULL OR not_before <= ?)", (not_before,))
-    sql = f"SELECT priority, seq, doc FROM tasks WHERE shelf = ? AND lane = ?{due} ORDER BY priority, seq LIMIT ?{lock}"
-    found = []
+    sql = (
+        f"SELECT priority, seq, doc, head, hash FROM tasks WHERE shelf = ? AND lane = ?{due}"
+        f" ORDER BY priority, seq LIMIT ?{lock}"
+    )
+    found: list[tuple[Lane, Row]] = []
     for known in lanes(tx, name):
         if (run is None or known.run == run) and (lane is None or lane(known)):
-            rows = tx.rows(sql, name, known.key, *times, limit)
-            found += [((priority, seq, known), doc) for priority, seq, doc in rows]
+            found += [(known, row) for row in tx.rows(sql, name, known.key, *times, limit)]
     return sorted(found, key=_urgency)
 
 
 def lanes(tx: Tx, name: str) -> list[Lane]:
     """The lanes of a shelf, each found by one step through the index."""
+    (first, last) = tx.rows(
+        "SELECT (SELECT min(lane) FROM tasks WHERE shelf = ?), (SELECT max(lane) FROM tasks WHERE shelf = ?)",
+        name,
+        name,
+    )[0]
+    if first == last:  # as in most homes: there is one, or none
+        return [] if first is None else [Lane.parse(first)]
     found = tx.rows(
         "WITH RECURSIVE step (lane) AS (SELECT min(lane) FROM tasks WHERE shelf = ? UNION ALL"
         " SELECT (SELECT min(lane) FROM tasks WHERE shelf = ? AND lane > step.lane) FROM step WHERE lane IS NOT NULL)"
@@ -126,7 +137,7 @@ def matching(tx: Tx, word: str, prefix: str) -> list[str]:
 
 def by_other_names(tx: Tx, word: str) -> list[str]:
     """The uids of tasks whose session, busy worker, or id in a spec this is."""
-    if tx.rows("SELECT 1 FROM sessions WHERE id = ?", word):
+    if any(found.id == word for found in sessions(tx, task=task_of(word))):
         return [task_of(word)]
     run, slash, task_id = word.rpartition("/")
     if slash:
@@ -158,11 +169,10 @@ def sessions(tx: Tx, *, task: str | None = None, live: bool = False, supervisor:
     """Sessions of a task, or those that are live, or those of a supervisor; oldest first."""
     if live:
         found = _live(tx)
-    elif task is not None:  # the ids of its sessions are its own, a dot and a number
-        sql = "SELECT doc FROM sessions WHERE id > ? AND id < ? ORDER BY seq"
-        found = decode_all(tx.rows(sql, f"{task}.", f"{task}/"), Session)
     else:
-        found = decode_all(tx.rows("SELECT doc FROM sessions ORDER BY seq"), Session)
+        from fleet.store import ledger  # not at the top: most commands read no event, and start faster without them
+
+        found = ledger.sessions(tx, task)
     return [
         one
         for one in found
@@ -172,9 +182,8 @@ def sessions(tx: Tx, *, task: str | None = None, live: bool = False, supervisor:
 
 def _live(tx: Tx) -> list[Session]:
     """The sessions of the tasks that are in progress: no other session is live."""
-    names = [found.session for found in tasks(tx, IN_PROGRESS, run=None, limit=LIMIT, newest_first=False)]
-    sql = "SELECT doc FROM sessions WHERE id = ?"
-    found = [decode_all(tx.rows(sql, name), Session)[0] for name in names if name is not None]
+    shelves = ", ".join(f"'{state.value}'" for state in sorted(IN_PROGRESS))
+    found = decode_all(tx.rows(f"SELECT live FROM tasks WHERE shelf IN ({shelves}) AND live IS NOT NULL"), Session)
     return sorted(found, key=lambda session: session.claimed_at)
 
 

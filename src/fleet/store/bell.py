@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import time
 from pathlib import Path
 
-SECOND_NS = 1_000_000_000
+from fleet.store.watched import Watched
+
 _ids = iter(range(1 << 30))
 
 
@@ -23,25 +23,23 @@ class Ringer:
     """Rings for one process. It looks for listeners anew only when their directory has changed."""
 
     def __init__(self, bells: Path) -> None:
+        bells.mkdir(mode=0o700, exist_ok=True)
         self._bells = bells
+        self._directory = Watched(bells)
         self._names: list[str] = []
-        self._seen = -1
 
     def ring(self) -> None:
         """Wake every listener; dead ones are removed, full ones were rung before. Never raises: the commit is done."""
-        with contextlib.suppress(OSError):
-            changed = os.stat(self._bells).st_mtime_ns
-            if changed != self._seen:
+        try:
+            if self._directory.changed():
                 self._names = os.listdir(self._bells)
-                self._seen = changed if _settled(changed) else -1
             if self._names:
                 _ring(self._bells, self._names)
+        except OSError:
+            self._names = []
 
-
-def _settled(changed: int) -> bool:
-    """Whether a later change would show another time: not within the same tick of the filesystem's clock."""
-    tick = SECOND_NS // 10 if changed % SECOND_NS else 2 * SECOND_NS  # some keep whole seconds only
-    return time.time_ns() - changed > tick
+    def close(self) -> None:
+        self._directory.close()
 
 
 def _ring(bells: Path, names: list[str]) -> None:
@@ -72,12 +70,16 @@ class SocketBell:
         self._path = bells / f"{os.getpid()}.{next(_ids)}"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
-        directory = os.open(bells, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            self._path.unlink(missing_ok=True)  # left by a dead process of the same number
-            self._socket.bind(_address(bells, self._path.name, directory))
-        finally:
-            os.close(directory)
+            directory = os.open(bells, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                self._path.unlink(missing_ok=True)  # left by a dead process of the same number
+                self._socket.bind(_address(bells, self._path.name, directory))
+            finally:
+                os.close(directory)
+        except BaseException:
+            self._socket.close()
+            raise
 
     def wait(self, timeout: float) -> bool:
         import select

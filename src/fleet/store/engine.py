@@ -19,6 +19,7 @@ class Tx(Protocol):
     now: int  # UTC milliseconds at the start of the transaction
     for_update: str  # appended to a SELECT that is followed by a write of the same row
     skip_locked: str  # the same, passing over rows that another transaction holds
+    heads: dict[str, tuple[int, bytes]]  # sequence and hash of the newest event of each subject that is held
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """All rows of a query."""

@@ -55,6 +55,7 @@ class PostgresTx:
         self._connection = connection
         self.now = now
         self.changed = False
+        self.heads: dict[str, tuple[int, bytes]] = {}
         self.for_update = " FOR UPDATE" if writing else ""
         self.skip_locked = " FOR UPDATE SKIP LOCKED" if writing else ""
 

@@ -136,7 +136,7 @@ def comment(tx: Tx, uid: str, text: str, *, by: str, name: str | None = None) ->
     tx.run(
         "INSERT INTO comments (id, seq, task, doc) VALUES (?, ?, ?, ?)",
         made.id,
-        ledger.newest(tx, uid),
+        ledger.head(tx, uid)[0],
         uid,
         rows.encode(made),
     )
@@ -194,7 +194,7 @@ def unsettle(tx: Tx, uid: str, awaits: Awaits, reason: str, *, by: str) -> Task:
     by the next; a task whose work itself failed has nothing to verify.
     """
     before = _not_in_progress(tx, uid)
-    judged = rows.receipt(tx, uid, before.receipt) if before.receipt else None
+    judged = ledger.receipt(tx, uid, before.receipt) if before.receipt else None
     if judged is None or not (judged.awaits or judged.supersedes):
         raise Conflict(f"task {uid} has no result that a verifier could judge: it is {before.state.value}")
     return apply(tx, before, ev.TaskUnsettled(subject=uid, at=tx.now, by=by, reason=reason, awaits=awaits))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fleet.errors import NotFound
 from fleet.model.host import Host
 from fleet.model.ids import resolve
 from fleet.model.intent import Intent
@@ -110,13 +109,9 @@ class Reads:
 
     def receipts(self, *, task: str | None = None, run: str | None = None, limit: int = asks.LIMIT) -> list[Receipt]:
         """Receipts of a task, of a run, or of all, oldest first."""
-        where, values = "", tuple[str, ...]()
-        if task is not None:
-            where, values = "WHERE seq IN (SELECT seq FROM events WHERE subject = ?) ", (task,)
-        elif run is not None:
-            where, values = "WHERE run = ? ", (run,)
-        sql = f"SELECT doc FROM receipts {where}ORDER BY seq LIMIT ?"
-        return self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, *values, limit), Receipt))
+        from fleet.store import ledger
+
+        return self._engine.read(lambda tx: ledger.receipts(tx, task=task, run=run))[:limit]
 
     def session(self, session: str) -> Session:
         """One session."""
@@ -124,11 +119,7 @@ class Reads:
 
     def progress(self, session: str) -> Progress:
         """How far the reading of a session has come."""
-        sql = "SELECT progress FROM sessions WHERE id = ?"
-        found = self._engine.read(lambda tx: tx.rows(sql, session))
-        if not found:
-            raise NotFound(f"no session `{session}`")
-        return msgspec.json.decode(found[0][0], type=Progress)
+        return self._engine.read(lambda tx: rows.progress(tx, session))
 
     def sessions(self, *, task: str | None = None, live: bool = False, supervisor: str | None = None) -> list[Session]:
         """Sessions, oldest first."""
@@ -136,13 +127,9 @@ class Reads:
 
     def last_of_worker(self, worker: str) -> Session | None:
         """The newest session in a worker's name, or in that of one of its slots."""
-        word = worker.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        sql = (
-            "SELECT doc FROM sessions WHERE doc LIKE ? ESCAPE '\\' OR doc LIKE ? ESCAPE '\\' ORDER BY seq DESC LIMIT 1"
-        )
-        likes = (f'%"worker":"{word}"%', f'%"worker":"{word}#%')
-        found = self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, *likes), Session))
-        return found[0] if found else None
+        from fleet.store import ledger
+
+        return self._engine.read(lambda tx: ledger.last_of_worker(tx, worker))
 
     def orphans(self) -> list[Session]:
         """Live sessions whose supervisor has left."""
@@ -220,6 +207,12 @@ class Reads:
         from fleet.store import ledger
 
         return self._engine.read(lambda tx: ledger.last(tx, limit, subject))
+
+    def astray(self) -> list[int]:
+        """Events that are not in the chain of their subject, as the rows have it: there are none."""
+        from fleet.store import ledger
+
+        return self._engine.read(ledger.astray)
 
     def chain(self, subject: str) -> list[Entry]:
         """All events of a subject, in order."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fleet.errors import LedgerBroken
 from fleet.model import event as ev
-from fleet.model.fold import fold_session, fold_task, receipt_of
+from fleet.model.fold import fold_session, fold_task
 from fleet.model.session import Session
 from fleet.model.states import TaskState
 from fleet.model.task import Task
@@ -23,7 +23,7 @@ class Rebuilt:
         self._chains = ledger.Chains()
         self._broken: set[str] = set()
         self._tasks: dict[str, Task] = {}
-        self._sessions: dict[str, tuple[int, Session]] = {}
+        self._sessions: dict[str, Session] = {}  # the newest of each task
 
     def _holds(self, entry: ev.Entry) -> bool:
         """Whether the entry follows those before it; if so, it is one of them."""
@@ -36,9 +36,11 @@ class Rebuilt:
             if self._chains.heads.get(event.subject) == entry.hash:
                 self._broken.add(event.subject)  # it is in its place, but names an end that is not there
             return False
-        if "/" not in event.subject:
+        if ledger.is_task(event.subject):
             self._tasks[event.subject] = fold_task(self._tasks.get(event.subject), event)
-            self._follow_session(entry.seq, event)
+            folded = fold_session(self._sessions.get(event.subject), event)
+            if folded is not None:
+                self._sessions[event.subject] = folded
         return True
 
     def into(self, tx: Tx, readable: Iterable[list[ev.Entry]]) -> None:
@@ -55,37 +57,26 @@ class Rebuilt:
     def _write(self, tx: Tx, entry: ev.Entry) -> None:
         event = entry.event
         tx.run(
-            "INSERT INTO events (seq, subject, kind, at, hash, body) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO events (seq, subject, prev, kind, at, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
             entry.seq,
             event.subject,
+            tx.heads.get(event.subject, ledger.NOTHING)[0] or None,
             ev.kind_of(event),
             event.at,
             entry.hash,
             entry.body.decode(),
         )
-        if "/" in event.subject:
+        tx.heads[event.subject] = (entry.seq, entry.hash)
+        if not ledger.is_task(event.subject):
+            ledger.save_head(tx, event.subject)
             fold_rows.around(tx, entry.seq, event)
             return
         fold_rows.beside(tx, entry.seq, event)
-        receipt = receipt_of(event)
-        if receipt is not None:
-            rows.insert_receipt(tx, receipt, entry.seq)
-
-    def _follow_session(self, seq: int, event: ev.AnyEvent) -> None:
-        name = event.session.id if isinstance(event, ev.TaskClaimed) else getattr(event, "session", None)
-        if name is None:
-            return
-        first, known = self._sessions.get(name, (seq, None))
-        folded = fold_session(known, event)
-        if folded is not None:
-            self._sessions[name] = (first, folded)
 
     def _write_rows(self, tx: Tx) -> None:
         for task in self._tasks.values():
             needed = [self._tasks.get(uid) for uid in task.needs]
             waiting = sum(need is None or need.state is not TaskState.COMPLETED for need in needed)
-            rows.insert_task(tx, task, waiting)
+            rows.insert_task(tx, task, waiting, self._sessions.get(task.uid))
             links = [(task.uid, link.other, link.kind) for link in task.links]
             tx.many("INSERT INTO links (task, other, kind) VALUES (?, ?, ?)", links)
-        for seq, session in self._sessions.values():
-            rows.insert_session(tx, session, seq)

@@ -30,8 +30,8 @@ from fleet.store.sqlite.writer import SqliteWriter, run_migrations
 WAIT_SECONDS = 30
 _EVENTS = "SELECT seq, hash, body FROM events ORDER BY seq"
 _EVENTS_AS_BYTES = "SELECT seq, hash, CAST(body AS BLOB) FROM events ORDER BY seq"
-_ELSEWHERE = frozenset({"cursors", "counts", "sessions.progress", "hosts.doc", "supervisors.lease_until"})
-_BESIDE = (("SELECT progress FROM sessions", Progress), ("SELECT doc FROM hosts", Host))
+_ELSEWHERE = frozenset({"cursors", "counts", "progress", "hosts.doc", "supervisors.lease_until"})
+_BESIDE = (("SELECT doc FROM progress", Progress), ("SELECT doc FROM hosts", Host))
 
 
 class Restored(NamedTuple):

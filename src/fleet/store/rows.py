@@ -6,32 +6,27 @@ import msgspec
 
 from fleet.errors import Fenced, NotFound
 from fleet.model.alert import ESCALATED, AlertKind
-from fleet.model.receipt import Receipt
 from fleet.model.run import Run
 from fleet.model.session import Fence, Lane, Progress, Session, task_of
-from fleet.model.states import LIVE, TaskState
+from fleet.model.states import IN_PROGRESS, LIVE, TaskState
 from fleet.model.task import BLOCKS, Task
 from fleet.store.engine import Tx
 
 _encode = msgspec.json.Encoder().encode
 _task = msgspec.json.Decoder(Task).decode
 _session = msgspec.json.Decoder(Session).decode
+_progress = msgspec.json.Decoder(Progress).decode
 _run = msgspec.json.Decoder(Run).decode
-_receipt = msgspec.json.Decoder(Receipt).decode
 
 READY = "ready"  # the shelf of a queued task whose needs are all completed
 UNVERIFIED = "unverified"  # the shelf of a partial task that waits for a verifier; every other shelf is a state
 STATE_OF_SHELF: dict[str, str] = {READY: TaskState.QUEUED.value, UNVERIFIED: TaskState.PARTIAL.value}
+PASSED = frozenset({TaskState.QUEUED, *IN_PROGRESS})  # states that are not counted at every step, but when asked
 
 
 def encode(value: object) -> str:
     """A value as a row keeps it."""
     return _encode(value).decode()
-
-
-def decode_task(doc: str) -> Task:
-    """A task from its row."""
-    return _task(doc)
 
 
 def facets(task: Task) -> list[str]:
@@ -60,8 +55,18 @@ def counted_block(kind: str | None) -> str | None:
 
 def task_or_none(tx: Tx, uid: str, *, lock: bool = True) -> Task | None:
     """A task, held until the end of the transaction."""
-    rows = tx.rows(f"SELECT doc FROM tasks WHERE uid = ?{tx.for_update if lock else ''}", uid)
-    return _task(rows[0][0]) if rows else None
+    if not lock:
+        rows = tx.rows("SELECT doc FROM tasks WHERE uid = ?", uid)
+        return _task(rows[0][0]) if rows else None
+    rows = tx.rows(f"SELECT doc, head, hash FROM tasks WHERE uid = ?{tx.for_update}", uid)
+    return held(tx, *rows[0]) if rows else None
+
+
+def held(tx: Tx, doc: str, head: int, digest: bytes) -> Task:
+    """A task from a row that this transaction holds: nobody else can lengthen its chain."""
+    found = _task(doc)
+    tx.heads[found.uid] = (head, bytes(digest))
+    return found
 
 
 def task(tx: Tx, uid: str) -> Task:
@@ -73,50 +78,85 @@ def task(tx: Tx, uid: str) -> Task:
 
 
 def session(tx: Tx, session_id: str) -> Session:
-    """A session. Its task's row is the lock."""
-    rows = tx.rows("SELECT doc FROM sessions WHERE id = ?", session_id)
-    if not rows:
-        raise NotFound(f"no session `{session_id}`")
-    return _session(rows[0][0])
+    """A session: from its task's row while it is open, then as the events tell it."""
+    found = live(tx, session_id)
+    if found is not None:
+        return found
+    from fleet.store import ledger  # not at the top: most commands read no event, and start faster without them
+
+    return ledger.session(tx, session_id)
+
+
+def live(tx: Tx, session_id: str, *, lock: str = "") -> Session | None:
+    """A session that is open."""
+    rows = tx.rows(f"SELECT live FROM tasks WHERE uid = ?{lock}", task_of(session_id))
+    found = _session(rows[0][0]) if rows and rows[0][0] else None
+    return found if found is not None and found.id == session_id else None
 
 
 def owned(tx: Tx, fence: Fence) -> tuple[Task, Session]:
     """The task and session that a fence gives the right to write about."""
-    its_task = task(tx, task_of(fence.session))
-    its_session = session(tx, fence.session)
-    if its_session.state not in LIVE:
-        raise Fenced(f"session {fence.session} has ended ({its_session.state.value}); nothing was written")
-    if its_session.epoch != fence.epoch or its_task.session != fence.session:
-        raise Fenced(f"session {fence.session} is at epoch {its_session.epoch}, not {fence.epoch}; nothing was written")
-    return its_task, its_session
+    rows = tx.rows(f"SELECT doc, head, hash, live FROM tasks WHERE uid = ?{tx.for_update}", task_of(fence.session))
+    if rows and rows[0][3]:
+        found = _session(rows[0][3])
+        if found.id == fence.session and found.epoch == fence.epoch:
+            return held(tx, *rows[0][:3]), found
+    known = session(tx, fence.session)
+    if known.state in LIVE:
+        raise Fenced(f"session {known.id} is at epoch {known.epoch}, not {fence.epoch}; nothing was written")
+    raise Fenced(f"session {known.id} has ended ({known.state.value}); nothing was written")
 
 
-def insert_task(tx: Tx, new: Task, waiting: int) -> None:
-    """A task's first row."""
+def progress(tx: Tx, session_id: str) -> Progress:
+    """How far the reading of a session has come."""
+    rows = tx.rows("SELECT doc FROM progress WHERE session = ?", session_id)
+    if rows:
+        return _progress(rows[0][0])
+    session(tx, session_id)  # there is one, and nothing of it has been read
+    return Progress()
+
+
+def save_progress(tx: Tx, session_id: str, after: Progress) -> None:
+    """How far the reading of a session has come."""
+    tx.run(
+        "INSERT INTO progress (session, doc) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET doc = excluded.doc",
+        session_id,
+        encode(after),
+    )
+
+
+def insert_task(tx: Tx, new: Task, waiting: int, session: Session | None = None) -> None:
+    """A task's first row, after its events."""
     tx.run(
         "INSERT INTO tasks (uid, run, task_id, waiting, shelf, priority, lane, not_before, updated_at, source,"
-        " restarts, block, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " restarts, block, doc, head, hash, live) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         new.uid,
         new.run,
         new.task_id,
         waiting,
         READY if new.state is TaskState.QUEUED and not waiting else _shelf(new),
         *_index(new),
+        *tx.heads[new.uid],
+        _open(session),
     )
-    _count(tx, new.run, facets(new), +1)
+    _count(tx, new.run, _counted(new), +1)
 
 
-def save_task(tx: Tx, before: Task, after: Task) -> None:
-    """A task's row after a transition. `waiting` follows the needs' states, not this task's events: see `wait`."""
-    shelf = "CASE WHEN waiting = 0 THEN 'ready' ELSE 'queued' END" if after.state is TaskState.QUEUED else "?"
+def save_task(tx: Tx, before: Task, after: Task, session: Session | None) -> None:
+    """A task's row after a transition, and in it the session that the transition was about, if it was about one.
+
+    `waiting` follows the needs' states, not this task's events: see `wait`.
+    """
+    queued, about = after.state is TaskState.QUEUED, session is not None
     tx.run(
-        f"UPDATE tasks SET shelf = {shelf}, priority = ?, lane = ?, not_before = ?, updated_at = ?, source = ?,"
-        " restarts = ?, block = ?, doc = ? WHERE uid = ?",
-        *(() if after.state is TaskState.QUEUED else (_shelf(after),)),
+        _SAVE[queued, about],
+        *(() if queued else (_shelf(after),)),
         *_index(after),
+        *tx.heads[after.uid],
+        *((_open(session),) if about else ()),
         after.uid,
     )
-    was, now = facets(before), facets(after)
+    was, now = _counted(before), _counted(after)
     if was != now:
         _count(tx, before.run, was, -1)
         _count(tx, after.run, now, +1)
@@ -125,6 +165,19 @@ def save_task(tx: Tx, before: Task, after: Task) -> None:
 def _shelf(row: Task) -> str:
     by_session = row.awaits is not None and row.awaits.kind != "manual"
     return UNVERIFIED if row.state is TaskState.PARTIAL and by_session else row.state.value
+
+
+_QUEUED = "CASE WHEN waiting = 0 THEN 'ready' ELSE 'queued' END"
+_SAVE = {  # by whether it is queued, and whether the transition is about a session
+    (queued, about): f"UPDATE tasks SET shelf = {shelf}, priority = ?, lane = ?, not_before = ?, updated_at = ?,"
+    f" source = ?, restarts = ?, block = ?, doc = ?, head = ?, hash = ?{live} WHERE uid = ?"
+    for queued, shelf in ((True, _QUEUED), (False, "?"))
+    for about, live in ((True, ", live = ?"), (False, ""))
+}
+
+
+def _open(session: Session | None) -> str | None:
+    return encode(session) if session is not None and session.state in LIVE else None
 
 
 def _index(row: Task) -> tuple[str | int | None, ...]:
@@ -147,6 +200,11 @@ def _count(tx: Tx, run_id: str | None, names: list[str], by: int) -> None:
             tx.count(run_id, name, by)
 
 
+def _counted(task: Task) -> list[str]:
+    """The facets that are counted as they change. Every task passes through the others: they are found when asked."""
+    return [name for name in facets(task) if name not in PASSED]
+
+
 def wait(tx: Tx, uid: str, by: int) -> None:
     """A need of this task became met or unmet."""
     tx.run(
@@ -160,60 +218,15 @@ def wait(tx: Tx, uid: str, by: int) -> None:
 
 def dependents(tx: Tx, uid: str) -> list[Task]:
     """The tasks that need this one, held until the end of the transaction, always in the same order."""
+    if not tx.rows("SELECT 1 FROM links WHERE other = ? AND kind = ? LIMIT 1", uid, BLOCKS):
+        return []  # as with most tasks
     rows = tx.rows(
-        "SELECT doc FROM tasks WHERE uid IN (SELECT task FROM links WHERE other = ? AND kind = ?)"
+        "SELECT doc, head, hash FROM tasks WHERE uid IN (SELECT task FROM links WHERE other = ? AND kind = ?)"
         f" ORDER BY seq{tx.for_update}",
         uid,
         BLOCKS,
     )
-    return [_task(row[0]) for row in rows]
-
-
-def insert_session(tx: Tx, new: Session, seq: int) -> None:
-    """A session's first row."""
-    tx.run(
-        "INSERT INTO sessions (id, seq, state, epoch, supervisor, progress, doc) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        new.id,
-        seq,
-        new.state.value,
-        new.epoch,
-        new.supervisor,
-        encode(Progress()),
-        encode(new),
-    )
-
-
-def save_session(tx: Tx, after: Session) -> None:
-    """A session's row after a transition."""
-    tx.run(
-        "UPDATE sessions SET state = ?, epoch = ?, supervisor = ?, doc = ? WHERE id = ?",
-        after.state.value,
-        after.epoch,
-        after.supervisor,
-        encode(after),
-        after.id,
-    )
-
-
-def receipt(tx: Tx, uid: str, receipt_id: str) -> Receipt:
-    """A receipt of a task."""
-    found = tx.rows("SELECT doc FROM receipts WHERE seq IN (SELECT seq FROM events WHERE subject = ?)", uid)
-    for row in found:
-        known = _receipt(row[0])
-        if known.id == receipt_id:
-            return known
-    raise NotFound(f"no receipt `{receipt_id}`")
-
-
-def insert_receipt(tx: Tx, new: Receipt, seq: int) -> None:
-    """A receipt's only row."""
-    tx.run(
-        "INSERT INTO receipts (seq, task, run, doc) VALUES (?, ?, ?, ?)",
-        seq,
-        new.task,
-        new.run,
-        encode(new),
-    )
+    return [held(tx, *row) for row in rows]
 
 
 def run(tx: Tx, run_id: str, *, lock: bool = True) -> Run:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from fleet.errors import Conflict, Fenced, LeaseLost
 from fleet.model import event as ev
 from fleet.model.alert import Alert, of_block
@@ -53,13 +51,13 @@ def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) ->
             not_before=tx.now,
             lock=tx.skip_locked,
         )
-        for (_, _, lane), doc in candidates:
+        for lane, row in candidates:
             slot = first_fit(free, lane, defaults)
             placed = rooms.place(lane, slot) if slot is not None else None
             if slot is None or placed is None:
                 continue
             free.remove(slot)
-            claimed.append(_take(tx, rows.decode_task(doc), placed, supervisor, defaults))
+            claimed.append(_take(tx, rows.held(tx, *row[2:]), placed, supervisor, defaults))
             if not free:
                 return claimed
     return claimed
@@ -97,15 +95,10 @@ def stopping(tx: Tx, fence: Fence, reason: str, *, by: str) -> Session:
 
 def record(tx: Tx, fence: Fence, progress: Progress) -> None:
     """Counters, parser state and cursor, together. Not an event: the totals are in the session's end."""
-    live = ", ".join(f"'{state.value}'" for state in LIVE)
-    changed = tx.run(
-        f"UPDATE sessions SET progress = ? WHERE id = ? AND epoch = ? AND state IN ({live})",
-        rows.encode(progress),
-        fence.session,
-        fence.epoch,
-    )
-    if not changed:
+    found = rows.live(tx, fence.session, lock=tx.for_update)
+    if found is None or found.epoch != fence.epoch:
         raise Fenced(f"session {fence.session} is not ours at epoch {fence.epoch}; nothing was written")
+    rows.save_progress(tx, found.id, progress)
 
 
 def finish(
@@ -203,8 +196,7 @@ def abandon(tx: Tx, uid: str, reason: str, *, by: str) -> Task:
     if task.session is None:
         raise Conflict(f"task {uid} is {task.state.value}; it has no session to abandon")
     session = rows.session(tx, task.session)
-    (doc,) = tx.rows("SELECT progress FROM sessions WHERE id = ?", session.id)[0]
-    usage = msgspec.json.decode(doc, type=Progress).usage
+    usage = rows.progress(tx, session.id).usage
     ended = _ended(tx, session, Ending(outcome="abandoned", state=SessionState.LOST, usage=usage), by)
     if session.kind == "verify" and task.awaits is not None:  # its work is done; only the verdict is looked for again
         again: ev.Event = ev.TaskUnsettled(subject=uid, at=tx.now, by=by, reason=reason, awaits=task.awaits)

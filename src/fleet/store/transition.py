@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fleet.model import event as ev
 from fleet.model.alert import Alert, AlertKind
-from fleet.model.fold import fold_session, fold_task, receipt_of
+from fleet.model.fold import fold_session, fold_task
 from fleet.model.ids import run_subject
 from fleet.model.receipt import Receipt, Verdict
 from fleet.model.run import Run
@@ -80,7 +80,7 @@ def receipt_from(
 def open_receipt(tx: Tx, task: Task) -> Receipt | None:
     """The receipt that the next one supersedes: the verdict of this one is open."""
     is_open = task.state in (TaskState.PARTIAL, TaskState.VERIFYING)
-    return rows.receipt(tx, task.uid, task.receipt) if is_open and task.receipt else None
+    return ledger.receipt(tx, task.uid, task.receipt) if is_open and task.receipt else None
 
 
 def _step(tx: Tx, before: Task, *events: ev.Event, session: Session | None = None) -> Task:
@@ -89,17 +89,8 @@ def _step(tx: Tx, before: Task, *events: ev.Event, session: Session | None = Non
     for event in events:
         after = fold_task(after, event)
         its_session = fold_session(its_session, event)
-    seq = ledger.append(tx, *events)
-    rows.save_task(tx, before, after)
-    if its_session is not None and its_session is not session:
-        if session is None:
-            rows.insert_session(tx, its_session, seq)
-        else:
-            rows.save_session(tx, its_session)
-    for event in events:
-        receipt = receipt_of(event)
-        if receipt is not None:
-            rows.insert_receipt(tx, receipt, seq)
+    ledger.append(tx, *events)
+    rows.save_task(tx, before, after, its_session)
     return after
 
 
@@ -154,8 +145,8 @@ def _settle_run(tx: Tx, run_id: str, by: str) -> None:
     still_open = tx.rows(f"SELECT 1 FROM tasks WHERE run = ? AND shelf IN ({_OPEN_SHELVES}) LIMIT 1", run_id)
     subject = run_subject(run_id)
     if not still_open and run.state is RunState.ACTIVE:
-        uids = [row[0] for row in tx.rows("SELECT uid FROM tasks WHERE run = ? ORDER BY seq", run_id)]
-        heads = {uid: ledger.head(tx, uid).hex() for uid in uids}
+        ends = tx.rows("SELECT uid, hash FROM tasks WHERE run = ? ORDER BY seq", run_id)
+        heads = {uid: bytes(digest).hex() for uid, digest in ends}
         state = move_run(run_id, run.state, RunState.STOPPED if run.stopping else RunState.COMPLETED)
         ledger.append(
             tx,

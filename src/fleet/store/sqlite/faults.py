@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -53,27 +54,39 @@ def translated(path: Path) -> Iterator[None]:
     """SQLite's errors in Fleet's words."""
     try:
         yield
-    except (apsw.BusyError, apsw.LockedError) as exc:
-        raise StoreBusy(f"the store at {path} is held by another process; nothing was written") from exc
-    except apsw.FullError as exc:
-        raise StoreFull(f"no space is left for the store at {path}; nothing was written") from exc
-    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, apsw.AuthError) as exc:
-        raise StoreReadOnly(f"the store at {path} cannot be opened or written: {exc}") from exc
-    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError) as exc:
-        raise StoreCorrupt(f"the database at {path} is damaged: {exc}") from exc
-    except (msgspec.DecodeError, UnicodeDecodeError) as exc:  # a row that holds what Fleet never wrote
-        raise StoreCorrupt(f"the database at {path} is damaged: {exc}") from exc
-    except apsw.Error as exc:
-        if getattr(exc, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:  # the shared memory is a file too
-            raise StoreFull(f"no space is left for the store at {path}; nothing was written") from exc
-        raise StoreError(f"the store at {path} cannot be read or written: {exc}") from exc
-    except PermissionError as exc:
-        raise StoreReadOnly(f"the store at {path} cannot be written: {exc.strerror}") from exc
-    except OSError as exc:
-        import errno
+    except Exception as exc:
+        meant = meaning(exc, path)
+        if meant is exc:
+            raise
+        raise meant from exc
 
-        if exc.errno == errno.ENOSPC:
-            raise StoreFull(f"no space is left for the store at {path}; nothing was written") from exc
-        if exc.errno == errno.EROFS:
-            raise StoreReadOnly(f"the store at {path} is on a read-only filesystem") from exc
-        raise
+
+def meaning(exc: Exception, path: Path) -> Exception:  # one answer for each kind
+    """An error of SQLite or of the system, in Fleet's words; any other as it is."""
+    match exc:
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(f"the store at {path} is held by another process; nothing was written")
+        case apsw.FullError():
+            return _full(path)
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.CantOpenError() | apsw.AuthError():
+            return StoreReadOnly(f"the store at {path} cannot be opened or written: {exc}")
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError() | apsw.SQLError():
+            return StoreCorrupt(f"the database at {path} is damaged: {exc}")
+        case msgspec.DecodeError() | UnicodeDecodeError():  # a row that holds what Fleet never wrote
+            return StoreCorrupt(f"the database at {path} is damaged: {exc}")
+        case apsw.Error():
+            if getattr(exc, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:  # the shared memory is a file too
+                return _full(path)
+            return StoreError(f"the store at {path} cannot be read or written: {exc}")
+        case PermissionError():
+            return StoreReadOnly(f"the store at {path} cannot be written: {exc.strerror}")
+        case OSError(errno=errno.ENOSPC):
+            return _full(path)
+        case OSError(errno=errno.EROFS):
+            return StoreReadOnly(f"the store at {path} is on a read-only filesystem")
+        case _:
+            return exc
+
+
+def _full(path: Path) -> StoreFull:
+    return StoreFull(f"no space is left for the store at {path}; nothing was written")

@@ -6,8 +6,14 @@ from collections.abc import Iterable
 
 import apsw
 
+from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.store.engine import Row, Value
 from fleet.store.leases import Leases
+
+_STATES = frozenset(state.value for state in TaskState)
+_ACTIVE = "SELECT shelf, count(*) FROM tasks WHERE shelf IN ({})".format(
+    ", ".join(f"'{state.value}'" for state in sorted(IN_PROGRESS))
+)
 
 
 class SqliteTx:
@@ -20,6 +26,7 @@ class SqliteTx:
         self._connection = connection
         self.now = now
         self._leases = leases
+        self.heads: dict[str, tuple[int, bytes]] = {}
         self.counted: dict[tuple[str, str], int] = {}  # written with the commit, once for all that it commits
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
@@ -43,7 +50,16 @@ class SqliteTx:
         self.counted[scope, key] = self.counted.get((scope, key), 0) + by
 
     def counts(self, scope: str) -> dict[str, int]:
-        return dict(self.rows("SELECT key, n FROM counts WHERE scope = ? AND n <> 0", scope))
+        """What is kept, what is in progress (never more than there are slots), and the rest: that is queued."""
+        kept: dict[str, int] = dict(self.rows("SELECT key, n FROM counts WHERE scope = ? AND n <> 0", scope))
+        if scope == "*":
+            total = self.rows("SELECT max(seq) FROM tasks")  # they are numbered from 1, and none is ever deleted
+            kept |= dict(self.rows(f"{_ACTIVE} GROUP BY shelf"))
+        else:
+            total = self.rows("SELECT count(*) FROM tasks WHERE run = ?", scope)
+            kept |= dict(self.rows(f"{_ACTIVE} AND run = ? GROUP BY shelf", scope))
+        queued = (total[0][0] or 0) - sum(n for key, n in kept.items() if key in _STATES)
+        return kept | ({TaskState.QUEUED.value: queued} if queued else {})
 
     def lease(self, supervisor: str, seconds: float) -> None:  # noqa: ARG002  # a file lock has no end in time
         self._leases.take(supervisor)

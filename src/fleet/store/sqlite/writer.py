@@ -22,10 +22,11 @@ from fleet.store.clock import Clock, utc_ms
 from fleet.store.filelock import FileLock
 from fleet.store.leases import Leases
 from fleet.store.pending import Pending, answer
-from fleet.store.sqlite.faults import refuse_damaged_version, refuse_network, translated
+from fleet.store.sqlite.faults import meaning, refuse_damaged_version, refuse_network, translated
 from fleet.store.sqlite.group import Asked, Group
 from fleet.store.sqlite.reader import SqliteReader
 from fleet.store.sqlite.tx import SqliteTx
+from fleet.store.watched import Watched
 
 if TYPE_CHECKING:
     from fleet.store.engine import Tx
@@ -54,7 +55,6 @@ class SqliteWriter:
 
         self.path = path
         self._bells = bells
-        self._ringer = Ringer(bells)
         self._name = str(path)
         self._wal_pages = 0
         self._clock = clock
@@ -66,10 +66,13 @@ class SqliteWriter:
         refuse_network(path)
         with translated(path):
             self._lock = FileLock(Path(f"{path}.lock"), busy_seconds)
+            self._home = Watched(path.parent)
             try:
                 self._connection = self._open()
+                self._ringer = Ringer(bells)
             except BaseException:
                 self._lock.close()
+                self._home.close()
                 raise
         self._group = Group(self._commit) if grouped else None
 
@@ -100,6 +103,8 @@ class SqliteWriter:
             self._reader.close()
         self._connection.close()
         self._leases.close()
+        self._ringer.close()
+        self._home.close()
         self._lock.close()
 
     def _open(self) -> apsw.Connection:
@@ -134,14 +139,19 @@ class SqliteWriter:
 
     def _commit(self, batch: list[Asked]) -> None:
         """Run everything that has gathered and commit it together. What refuses one verb does not touch the others."""
+        connection = self._connection
         try:
-            with translated(self.path), self._writing, self._lock:
-                self._refuse_replaced()
-                before = self._connection.total_changes()
+            with self._writing, self._lock:
+                if self._home.changed():
+                    self._refuse_replaced()
+                before = connection.total_changes()
                 done, refused = self._transact(batch)
-                changed = self._connection.total_changes() != before
+                changed = connection.total_changes() != before
         except Exception as exc:
-            answer([], [(pending, exc) for _, pending in batch])
+            meant = meaning(exc, self.path)
+            if meant is not exc:
+                meant.__cause__ = exc
+            answer([], [(pending, meant) for _, pending in batch])
             return
         if changed:  # a claim that found nothing is no news
             self._ringer.ring()
@@ -186,34 +196,36 @@ class SqliteWriter:
     ) -> tuple[list[tuple[Pending[Any], Any]], list[tuple[Pending[Any], Exception]]]:
         done: list[tuple[Pending[Any], Any]] = []
         refused: list[tuple[Pending[Any], Exception]] = []
-        counted: dict[tuple[str, str], int] = {}
-        self._connection.execute("BEGIN IMMEDIATE")
+        connection, tx = self._connection, SqliteTx(self._connection, 0, self._leases)
+        connection.execute("BEGIN IMMEDIATE")
         try:
             for body, pending in batch:
-                tx = SqliteTx(self._connection, self._clock(), self._leases)
+                tx.now = self._clock()
+                if not apart:
+                    done.append((pending, body(tx)))
+                    continue
                 try:
-                    done.append((pending, self._apart(body, tx) if apart else body(tx)))
-                    for key, by in tx.counted.items():
-                        counted[key] = counted.get(key, 0) + by
+                    done.append((pending, self._apart(body, tx)))
                 except Exception as exc:
-                    if not apart or not self._connection.in_transaction:  # SQLite gave up on all of it: no space
+                    if not connection.in_transaction:  # SQLite gave up on all of it: no space
                         raise
                     refused.append((pending, exc))
-            if any(counted.values()):
-                self._connection.executemany(COUNT, [(*key, by) for key, by in counted.items() if by])
-            self._connection.execute("COMMIT")
+            if tx.counted:
+                connection.executemany(COUNT, [(*key, by) for key, by in tx.counted.items() if by])
+            connection.execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
         return done, refused
 
     def _apart(self, body: Callable[[Tx], T], tx: SqliteTx) -> T:
         """Run one of several; what it wrote before it was refused is taken back."""
+        own = SqliteTx(self._connection, tx.now, self._leases)
         self._connection.execute("SAVEPOINT one")
         try:
             with translated(self.path):
-                return body(tx)
+                value = body(own)
         except Exception:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO one")
@@ -221,6 +233,9 @@ class SqliteWriter:
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("RELEASE one")
+        for (scope, key), by in own.counted.items():
+            tx.count(scope, key, by)
+        return value
 
 
 def run_migrations(connection: apsw.Connection) -> None:
