@@ -37,7 +37,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "task.unlinked": ({"other": "fleet-xyz"}, "fleet-xyz"),
     "task.commented": ({"comment": {"id": "1", "task": "t", "by": "ana", "text": "half way", "at": 1}}, "half way"),
     "task.claimed": ({"session": SESSION | {"coder": "codex", "claimed_at": 1}}, "codex"),
-    "task.settled": ({"state": "completed", "receipt": RECEIPT}, "completed: all is well"),
+    "task.settled": ({"state": "completed", "receipt": RECEIPT}, "completed: all ..."),
     "task.unsettled": ({"reason": "once more", "awaits": {"kind": "command"}}, "once more"),
     "task.requeued": ({"reason": "attempt 1 of 3", "not_before": 1}, "attempt 1 of 3; not before"),
     "task.blocked": ({"block": {"kind": "question", "text": "Which?", "at": 1, "by": "codex"}}, "question: Which?"),

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.cli.transcript import one_line, printable
+from fleet.cli.transcript import printable
 from fleet.cli.words import span, when
 from fleet.model import event as ev
 
 if TYPE_CHECKING:
     from fleet.model.receipt import Usage
 
-LONGEST = 200
-
 
 def gist(event: ev.AnyEvent) -> str:
-    """What happened, on one line; never nothing."""
-    return printable(one_line(_gist(event), LONGEST))
+    """What happened, on one line; never nothing. Of a text of several lines, the first."""
+    first, *more = _gist(event).split("\n")
+    return printable(first) + (" ..." if more else "")
 
 
 def used(usage: Usage, duration_ms: int = 0) -> str:

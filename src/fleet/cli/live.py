@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fleet.supervisor.supervisor import Supervised
 
 TITLE, REASON = 60, 160  # characters
+MOST = 20  # tasks of one state at the end
 COLOURS = {"completed": 32, "failed": 31, "asks": 33, "blocked": 33, "retry": 33, "warning": 31}
 # Of the supervisor's own log, what a person who looks on should know, in words.
 SAID = {
@@ -101,9 +102,12 @@ class Live:
             return
         known = self._house.store.tasks_by_uid(self._tasks).values()
         for state, remedy in REMEDIES.items():
-            for task in (one for one in known if one.state is state):
+            found = [task for task in known if task.state is state]
+            for task in found[:MOST]:
                 why = _short(task.block.text if task.block else task.reason)
                 self._note(f"  {state.value}: {task.uid} {self._title(task.uid)}: {why} (fleet {remedy} {task.uid})")
+            if len(found) > MOST:
+                self._note(f"  and {len(found) - MOST} more: fleet tasks --status {state.value}")
 
     # what is said
 
