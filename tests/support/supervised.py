@@ -38,7 +38,7 @@ from tests.support.session_host import kill, lives, processes_with, until
 # Every step between the claim of a task and the note that its intent was carried out.
 STEPS = ("taken", "claimed", "prepared", "launching", "launched", "started", "read", "logged", "recorded")
 REQUESTS = ("applied", "answered")
-ENDS = ("concluding", "settling", "settled")
+ENDS = ("concluding", "scored", "settling", "settled")
 RESCUES = ("adopted", "attached")
 STOPS = ("stopping", "stopped")
 POINTS = STEPS + REQUESTS + ENDS + RESCUES + STOPS

@@ -68,6 +68,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "worktrees"
 
     @property
+    def artifacts(self) -> Path:
+        """What sessions left, kept by content: `<first two digits>/<sha256>`."""
+        return self.path / "artifacts"
+
+    @property
     def bells(self) -> Path:
         """The sockets of those who wait for news."""
         return self.path / "bells"

@@ -41,6 +41,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Seen, ...]
     asked: tuple[tuple[Seen, ...], ...]  # for each path, in the order asked
     cut_off: bool = False  # there are more files than can be listed
+    roots: tuple[str, str] = ("", "")  # where the artifact directory and the workspace really are
 
 
 async def look(transport: Transport, places: Places, paths: Sequence[str] = ()) -> Looked:
@@ -55,15 +56,21 @@ async def look(transport: Transport, places: Places, paths: Sequence[str] = ()) 
     done = await transport.run(["sh", "-c", _program(), "look", *words])
     if done.code < 0 or (done.code and not done.stdout):
         raise TransportError(f"cannot look for files in {places.workspace}: code {done.code}")
-    artifacts, found = _parsed(done.stdout)
-    numbers = {path: n for n, path in enumerate(sound)}
+    seen = _parsed(done.stdout)
+    found = {index: tuple(each) for index, each in seen.items()}
+    numbers = {path: str(n) for n, path in enumerate(sound)}
     asked = [
         found.get(numbers[path], (Seen(kind="absent", path=path),))
         if path in numbers
         else (Seen(kind="outside", path=path),)
         for path in paths
     ]
-    return Looked(artifacts=tuple(artifacts), asked=tuple(asked), cut_off=len(done.stdout) >= MOST_LISTED)
+    return Looked(
+        artifacts=found.get("-", ()),
+        asked=tuple(asked),
+        cut_off=len(done.stdout) >= MOST_LISTED,
+        roots=(found["a"][0].path, found["w"][0].path),
+    )
 
 
 def is_sound(path: str) -> bool:
@@ -90,20 +97,17 @@ async def _is_absent(transport: Transport, directory: str) -> bool:
         return False
 
 
-def _parsed(data: bytes) -> tuple[list[Seen], dict[int, tuple[Seen, ...]]]:
-    artifacts: list[Seen] = []
-    asked: dict[int, tuple[Seen, ...]] = {}
+def _parsed(data: bytes) -> dict[str, list[Seen]]:
+    found: dict[str, list[Seen]] = {}
     for record in data.split(b"\0")[:-1]:  # what follows the last NUL was cut off
         parts = record.decode("utf-8", "surrogateescape").split(" ", 4)
         if len(parts) != 5 or parts[1] not in KINDS or not parts[2].isdecimal():
             raise TransportError(f"the host says of its files: {record[:80]!r}")
         index, kind, size, fresh, path = parts
-        seen = Seen(kind=cast("Kind", kind), path=path, size=int(size), fresh=fresh == "1")
-        if index == "-":
-            artifacts.append(seen)
-        else:
-            asked[int(index)] = (*asked.get(int(index), ()), seen)
-    return artifacts, asked
+        found.setdefault(index, []).append(Seen(kind=cast("Kind", kind), path=path, size=int(size), fresh=fresh == "1"))
+    if "a" not in found or "w" not in found:
+        raise TransportError("the host did not say where its files are")
+    return found
 
 
 @cache

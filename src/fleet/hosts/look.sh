@@ -2,7 +2,8 @@
 # What files a session left: sh -c "$(cat look.sh)" look REFERENCE ARTIFACTS WORKSPACE [PATH...]
 #
 # Prints a record for each file, ended by NUL:  INDEX KIND SIZE FRESH NAME
-#   INDEX     - for what is in the artifact directory, else the number of the PATH that was asked for, from 0
+#   INDEX     - for what is in the artifact directory, else the number of the PATH that was asked for, from 0;
+#             first of all come a and w: where the artifact directory and the workspace really are
 #   KIND      file, directory, absent, outside (it leads out of both directories), other
 #   FRESH     1 when it is not older than REFERENCE
 #   NAME      where it really is, with every link followed
@@ -96,6 +97,7 @@ all() { # tell|list
 
 # What has no end comes last, and is cut off; that ends find, too.
 {
+    printf 'a directory 0 0 %s\0w directory 0 0 %s\0' "$kept" "$inner"
     all tell "$@"
     if [ -d "$kept" ]; then listed - "$kept"; fi
     all list "$@"

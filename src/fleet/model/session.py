@@ -85,6 +85,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     stopped_by: str = ""
     cwd: str = ""  # where it works, when that is a worktree
     ready: str = ""  # a file that is there once that worktree's setup was run
+    commit_before: str | None = None  # of the workspace, when it began
     parser: msgspec.Raw = msgspec.Raw(b"null")  # the coder's own state, opaque here
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fleet.config.settings import Supervisor
 from fleet.model.alert import Alert, AlertKind
 from fleet.model.outcome import Outcome, OutcomeKind
-from fleet.model.receipt import Usage, Verdict
+from fleet.model.receipt import Awaits, Usage, Verdict
 from fleet.model.states import Result, Source
 from fleet.model.terms import Terms
 from fleet.policy.limits import TIMED
@@ -67,7 +67,16 @@ class Ask(msgspec.Struct, frozen=True):
     alerts: tuple[Alert, ...] = ()
 
 
-Decision = Finish | Retry | Ask
+class Postpone(msgspec.Struct, frozen=True, kw_only=True):
+    """The verifier of a task is run later: this session of it came to no verdict."""
+
+    reason: str
+    awaits: Awaits
+    after_seconds: float = 0
+    pause_coder_until: int | None = None  # as of a retry
+
+
+Decision = Finish | Retry | Ask | Postpone
 
 # Who failed, when no attempt is left.
 SOURCES = {K.TRANSIENT: Source.TRANSPORT, K.STALLED: Source.TRANSPORT}
@@ -93,6 +102,20 @@ def decide(outcome: Outcome, spent: Spent, allowance: Allowance, *, closed: str 
     if kind not in TRIED_AGAIN:
         return Finish(failed, charged=True)
     return _again(outcome, failed, spent, allowance, jitter)
+
+
+def after_check(verdict: Verdict, spent: Spent, allowance: Allowance, jitter: float, *, verified: bool) -> Decision:
+    """The work was done, and a scorer says no: another attempt, where one is left. What broke is the scorer's own.
+
+    `verified`: a verifier's session said so.
+    """
+    told = Alert(AlertKind.VERIFIER_FAILED, verdict.reason)
+    if verdict.source is Source.VERIFIER:
+        return Finish(verdict, charged=True, alerts=(told,))
+    decision = _again(Outcome(kind=K.OK, reason=verdict.reason), verdict, spent, allowance, jitter)
+    if verified and isinstance(decision, Finish):
+        return replace(decision, alerts=(told, *decision.alerts))
+    return decision
 
 
 def over_budget(outcome: Outcome, spent: Spent, allowance: Allowance) -> Decision:

@@ -60,6 +60,11 @@ def limits_of(terms: Terms, configured: Supervisor) -> Limits:
     )
 
 
+def verifier_limits(timeout_seconds: int, configured: Supervisor) -> Limits:
+    """A verifier has its own time, and nothing of the budget of the work that it judges."""
+    return Limits(seconds=timeout_seconds, context_pct=configured.context_pressure_threshold_pct)
+
+
 def exceeded(
     limits: Limits,
     progress: Progress,

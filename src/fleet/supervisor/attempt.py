@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from fleet.coders.coder import Coder
 from fleet.config.settings import Coder as CoderOptions
-from fleet.errors import Conflict, Fenced, TransportError
+from fleet.errors import Conflict, Fenced, TransportError, UsageError
 from fleet.hosts.session import HostedSession
+from fleet.model.scorer import AnyScorer, Command, VerifierPrompt, leaves, scorer_of
 from fleet.model.session import Progress, Session
 from fleet.model.task import Task
-from fleet.policy.limits import Limits, Used, limits_of
+from fleet.policy.limits import Limits, Used, limits_of, verifier_limits
 from fleet.supervisor.history import History, decoded
 from fleet.supervisor.house import House
 from fleet.supervisor.record import StreamRecord
@@ -46,8 +47,29 @@ class Attempt:
         return self.history.used()
 
     @property
+    def verifies(self) -> bool:
+        """Whether it judges the work of another session."""
+        return self.session.kind == "verify"
+
+    @cached_property
+    def scorer(self) -> AnyScorer | None:
+        """What must be so for the result to count."""
+        return scorer_of(self.task.terms.scorer) if self.task.terms.scorer else None
+
+    @cached_property
+    def leaf(self) -> Command | VerifierPrompt:
+        """Of a verifier: the part of the scorer that it is."""
+        at = self.task.awaits.at if self.task.awaits else ""
+        found = dict(leaves(self.scorer)).get(at) if self.scorer else None
+        if not isinstance(found, Command | VerifierPrompt):
+            raise UsageError(f"task {self.task.uid} has no verifier to run")
+        return found
+
+    @property
     def limits(self) -> Limits:
         """The bounds in force; those of the settings may change while it runs."""
+        if self.verifies:
+            return verifier_limits(self.leaf.timeout_seconds, self.house.settings.supervisor)
         return limits_of(self.task.terms, self.house.settings.supervisor)
 
     @property

@@ -22,7 +22,7 @@ from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
 from fleet.store import qafile
-from fleet.supervisor import workplace
+from fleet.supervisor import scoring, verifying, workplace
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.wish import OF_PEOPLE, recalled
@@ -39,11 +39,32 @@ async def conclude(attempt: Attempt) -> None:
     stderr = (await _stderr(attempt)).decode("utf-8", "replace")
     attempt.record.keep_stderr(stderr)
     verb, outcome, state = _outcome(attempt, seen, stderr)
-    decision = decide(attempt, verb, outcome)
-    if verb != "stop" and (paths := await workplace.trespasses(attempt)):
-        decision = _trespassed(attempt, paths)
+    code = seen.code if seen else None
+    if attempt.verifies:
+        decision = await verifying.decide(attempt, verb, outcome, code)
+    else:
+        outcome = scoring.as_expected(attempt, outcome, code)
+        decision = decide(attempt, verb, outcome)
+        if verb != "stop" and (paths := await workplace.trespasses(attempt)):
+            decision = _trespassed(attempt, paths)
+        decision = await _scored(attempt, decision, code)
     end = Ending(outcome=outcome.kind.value, state=state, usage=attempt.progress.usage)
     await settle(attempt, decision, end, carried_out=bool(verb))
+
+
+async def _scored(attempt: Attempt, decision: ending.Decision, code: int | None) -> ending.Decision:
+    """The decision with the evidence in its verdict; what does not pass its scorer is tried again, or has failed."""
+    if not isinstance(decision, ending.Finish | ending.Retry) or decision.verdict is None:
+        return decision
+    before = decision.verdict.result
+    if before is Result.SKIP:
+        return decision
+    verdict = await scoring.checked(attempt, decision.verdict, code)
+    attempt.house.at("scored")
+    if before is Result.PASS and verdict.result not in (Result.PASS, Result.PARTIAL):
+        jitter = attempt.house.jitter()
+        return ending.after_check(verdict, _spent(attempt), _allowance(attempt), jitter, verified=False)
+    return replace(decision, verdict=verdict)
 
 
 async def refuse_over_budget(attempt: Attempt) -> bool:
@@ -176,6 +197,9 @@ async def _transition(attempt: Attempt, decision: ending.Decision, end: Ending, 
                 alerts=decision.alerts,
                 by=by,
             )
+        case ending.Postpone(reason=reason, awaits=awaits):
+            not_before = _not_before(attempt, decision)
+            return await store.postpone(fence, end, awaits, reason=reason, not_before=not_before, by=by)
 
 
 def _asker(attempt: Attempt, kind: str) -> str:
@@ -185,7 +209,7 @@ def _asker(attempt: Attempt, kind: str) -> str:
     return attempt.wish.by if attempt.wish and kind == "interrupted" else ""
 
 
-def _not_before(attempt: Attempt, decision: ending.Retry) -> int | None:
+def _not_before(attempt: Attempt, decision: ending.Retry | ending.Postpone) -> int | None:
     """When it may be tried again. A limit of the coder's plan holds for all its tasks."""
     until = decision.pause_coder_until
     if until is None:

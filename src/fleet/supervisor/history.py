@@ -13,7 +13,7 @@ from fleet.policy.limits import Used
 from fleet.store.reads import Reads
 
 RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
-
+FRUITLESS = frozenset({"transient", "interrupted", "crashed"})
 ASKED_WITH = frozenset({"ok", "denied"})  # what becomes of a session that asked and then ended, as it was told to
 
 
@@ -28,7 +28,7 @@ class History:
     def resumable(self) -> str | None:
         """The conversation to go on with: only where the coder can, and where its last session did not spoil it."""
         last = self._last()
-        if last is None or not isinstance(self._coder, SupportsResume):
+        if last is None or last.kind == "verify" or not isinstance(self._coder, SupportsResume):
             return None
         if last.outcome not in RESUMED_AFTER and not (last.outcome in ASKED_WITH and self.asked()):
             return None
@@ -55,8 +55,6 @@ class History:
         """What they consumed, all together."""
         total = Used()
         for found in self._before():
-            if found.kind != "work":
-                continue  # a verifier is not the task's own doing
             ran = (found.ended_at - found.started_at) if found.started_at and found.ended_at else 0
             total = Used(total.usage.plus(found.usage), total.running_ms + ran)
         return total
@@ -68,9 +66,19 @@ class History:
             count += 1
         return count
 
+    def fruitless(self) -> int:
+        """How many verifiers, since the work that they were to judge, ended without a verdict though they began."""
+        known, count = self._reads.sessions(task=self._session.task), 0
+        for found in reversed([one for one in known if one.id != self._session.id]):
+            if found.kind == "work":
+                break
+            count += found.started_at is not None and found.outcome in FRUITLESS
+        return count
+
     def _before(self) -> list[Session]:
+        """The sessions before this one, of its kind: a verifier is not the task's own doing."""
         known = self._reads.sessions(task=self._session.task)
-        return [found for found in known if found.id != self._session.id]
+        return [found for found in known if found.id != self._session.id and found.kind == self._session.kind]
 
     def _last(self) -> Session | None:
         """The session before this one that began, if it was by the same coder and on the same host."""

@@ -16,7 +16,7 @@ from fleet.supervisor.wish import Wish
 # Where the task stands when the intent is carried out. A crash may come between that and the note of it.
 DONE = {
     "stop": frozenset({TaskState.CANCELLED}),
-    "interrupt": frozenset({TaskState.BLOCKED}),
+    "interrupt": frozenset({TaskState.BLOCKED, TaskState.PARTIAL}),  # partial: its verifier was interrupted
     "restart": frozenset({TaskState.QUEUED}),
 }
 

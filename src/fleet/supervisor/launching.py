@@ -16,9 +16,12 @@ from fleet.coders.prompts import compose_prompt
 from fleet.coders.prompts.brief import InputFile, brief, plain
 from fleet.errors import NotStarted, TransportError
 from fleet.model.launch import Launch
+from fleet.model.states import Result
 from fleet.store import qafile
-from fleet.supervisor import workplace
+from fleet.supervisor import verifying, workplace
 from fleet.supervisor.attempt import Attempt
+from fleet.supervisor.gathering import MISSING
+from fleet.supervisor.scoring import commit_of
 
 MOST_OF_ONE, MOST_INPUT = 8 << 10, 32 << 10  # bytes of one input file, and of all, that enter a prompt
 NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
@@ -26,14 +29,20 @@ NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 
 async def launch(attempt: Attempt) -> None:
     """The steps, in order. A UsageError or NotFound of any says that the task can never be launched as it is."""
-    await workplace.make_ready(attempt)
-    work = compose(attempt, await _inputs(attempt))
+    if attempt.verifies:
+        verifying.make_ready(attempt)
+        work = verifying.compose(attempt, NAMESPACE)
+    else:
+        await workplace.make_ready(attempt)
+        work = compose(attempt, await _inputs(attempt))
     launch, secrets = _equipped(attempt, attempt.coder.launch(work))
-    attempt.progress = replace(attempt.progress, coder_session=launch.coder_session)
+    before = await commit_of(attempt)
+    attempt.progress = replace(attempt.progress, coder_session=launch.coder_session, commit_before=before)
     attempt.keep_state(attempt.coder.begin(attempt.history.parser_state()))
     attempt.house.at("claimed")
     await attempt.hosted.prepare(launch)
-    await workplace.mark(attempt)
+    if not attempt.verifies:
+        await workplace.mark(attempt)
     attempt.house.at("prepared")
     await attempt.commit()
     attempt.house.at("launching")
@@ -78,6 +87,7 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
         artifact_dir=str(home.task_dir(task.uid) / "artifacts"),
         attempt=task.epoch,
         resumed=resume is not None,
+        feedback=feedback(attempt),
         answered=qafile.exchange(home, task.uid) if attempt.history.asked() else "",
     )
     is_plain = session.coder in ("command", "scripted")
@@ -100,6 +110,17 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
     )
 
 
+def feedback(attempt: Attempt) -> str:
+    """Why the attempt before this one did not pass, in its verifier's words; empty where there is nothing to say."""
+    if not attempt.task.charged:
+        return ""
+    last = attempt.house.store.receipts(task=attempt.task.uid)[-1]
+    judged = last.scorer is not None or last.reason.startswith(MISSING)
+    if last.result not in (Result.FAIL, Result.TIMEOUT) or not judged:
+        return ""
+    return "\n".join([last.reason, *(line for line in last.evidence if line != last.reason)])
+
+
 def _equipped(attempt: Attempt, launch: Launch) -> tuple[Launch, Mapping[str, str]]:
     """The launch with the environment of its task, and the values of the secrets that it names."""
     house, task = attempt.house, attempt.task
@@ -110,6 +131,10 @@ def _equipped(attempt: Attempt, launch: Launch) -> tuple[Launch, Mapping[str, st
         "FLEET_TASK_DIR": str(house.home.task_dir(task.uid)),
         "FLEET_ARTIFACT_DIR": str(house.home.task_dir(task.uid) / "artifacts"),
     }
+    if attempt.verifies:
+        env |= verifying.environment(attempt)
+    elif said := feedback(attempt):
+        env["FLEET_FEEDBACK"] = said
     return replace(launch, env=env, secrets=tuple(secrets)), secrets  # the host refuses one that it is not given
 
 

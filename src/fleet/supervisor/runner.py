@@ -20,6 +20,7 @@ from fleet.model.session import Ending, Session
 from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
+from fleet.supervisor import verifying
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.beside import Beside
 from fleet.supervisor.concluding import conclude, refuse_over_budget, settle
@@ -76,7 +77,7 @@ class SessionRunner:
             await launch(self.attempt)
         except (UsageError, NotFound) as exc:  # it can never be launched as it is
             verdict = Verdict(result=Result.FAIL, source=Source.TASK, reason=f"it cannot be launched: {exc}")
-            await settle(self.attempt, ending.Finish(verdict), Ending(outcome="crashed"))
+            await self._unlaunched(ending.Finish(verdict), Ending(outcome="crashed"))
             return
         except Unmet as exc:
             skipped = ending.Finish(Verdict(result=Result.SKIP, reason=str(exc)))
@@ -84,7 +85,7 @@ class SessionRunner:
             return
         except NotStarted as exc:
             decision = ending.after_no_start(str(exc), 1 + self.attempt.history.failed_starts())
-            await settle(self.attempt, decision, Ending(outcome="transient", state=SessionState.LOST))
+            await self._unlaunched(decision, Ending(outcome="transient", state=SessionState.LOST))
             return
         self._heard()
         self._began = self._spoke = asyncio.get_running_loop().time()
@@ -109,14 +110,20 @@ class SessionRunner:
         self._began = now - max(0, now_ms() - (self.session.started_at or self.session.claimed_at)) / 1000
         self._spoke = max(self._began, now - seen.idle_ms / 1000)
         if seen.state in (HostState.ABANDONED, HostState.ABSENT):
-            unlaunched = ending.Retry(reason="it had not started when its supervisor ended", charged=False)
-            await settle(self.attempt, unlaunched, Ending(outcome="interrupted", state=SessionState.LOST))
+            again = ending.Retry(reason="it had not started when its supervisor ended", charged=False)
+            await self._unlaunched(again, Ending(outcome="interrupted", state=SessionState.LOST))
             return
         if self.session.state is SessionState.STARTING and seen.pid is not None:
             attempt.session = await self.house.store.started(self.session.fence, seen.pid, by=self.house.name)
         self.house.at("attached")
         self.house.log("session_attached", session=self.session.id, state=seen.state.value)
         await self._follow()
+
+    async def _unlaunched(self, decision: ending.Decision, end: Ending) -> None:
+        """It never began: what follows, which is another thing for a verifier."""
+        if self.attempt.verifies:
+            decision = verifying.unlaunched(self.attempt, decision)
+        await settle(self.attempt, decision, end)
 
     async def _follow(self) -> None:
         """Read until the end, then settle. Limits and wishes may bring the end about."""

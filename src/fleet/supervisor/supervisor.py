@@ -174,6 +174,9 @@ class Supervisor:
         later = any(task.not_before is not None and task.not_before > now and task.host in here for task in queued)
         if later or any(task.host in here for task in store.ready(limit=LOOKED_AT)):
             return True
+        unsettled = store.tasks(frozenset({TaskState.PARTIAL}), limit=LOOKED_AT)
+        if any(one.awaits and one.awaits.kind != "manual" and one.awaits.host in here for one in unsettled):
+            return True
         return self._feeder is not None and not self._feeder.quiet()
 
     async def _rescue(self) -> None:

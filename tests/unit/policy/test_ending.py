@@ -15,6 +15,7 @@ from fleet.policy.ending import (
     Ask,
     Decision,
     Finish,
+    Postpone,
     Retry,
     Spent,
     after_no_start,
@@ -122,6 +123,7 @@ def test_a_host_that_does_not_start_it_is_asked_again_but_not_for_ever() -> None
 
 def told(decision: Decision) -> list[str]:
     """The alerts of a decision."""
+    assert not isinstance(decision, Postpone)
     return [alert.kind.value for alert in decision.alerts]
 
 

@@ -1,0 +1,166 @@
+"""Scoring: what a session that ended well is worth, by its artifacts and its scorer. A failed one is never a pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from fleet import plugins
+from fleet.errors import FleetError, TransportError
+from fleet.hosts.collect import Shelf
+from fleet.hosts.git import commit
+from fleet.model.outcome import Outcome, OutcomeKind
+from fleet.model.receipt import ArtifactRef, Awaits, Score, Verdict
+from fleet.model.scorer import AnyScorer, Command, ExitCode, Manual, Plugin, VerifierPrompt, kind_of, leaves
+from fleet.model.states import Result, Source
+from fleet.policy.redaction import redact
+from fleet.policy.verdict import judge, pending, settled_now
+from fleet.scorers.scorer import Evidence, Scorer, Wants, broken
+from fleet.supervisor.attempt import Attempt
+from fleet.supervisor.gathering import MISSING, Gathered, gather
+
+PLAIN = frozenset({"command", "scripted"})  # coders that cannot judge: they do as they are told
+
+
+def as_expected(attempt: Attempt, outcome: Outcome, code: int | None) -> Outcome:
+    """A command that ends with the code that its scorer expects has ended well, whatever the code."""
+    declared = leaves(attempt.scorer) if attempt.scorer else ()
+    expected = [leaf.expected for _, leaf in declared if isinstance(leaf, ExitCode)]
+    if attempt.session.coder == "command" and outcome.kind is OutcomeKind.CRASHED and code and code in expected:
+        return Outcome(kind=OutcomeKind.OK, reason=f"exit code {code}, as expected")
+    return outcome
+
+
+async def checked(attempt: Attempt, verdict: Verdict, code: int | None) -> Verdict:
+    """The verdict on a session's work, with its evidence: a pass may become less, and nothing becomes a pass."""
+    declared = attempt.scorer
+    passing = verdict.result is Result.PASS
+    parts = settled_now(declared) if declared is not None and passing else []
+    gathered = await _gathered(attempt, code, [_wants(leaf) for _, leaf in parts])
+    after = await commit_of(attempt)
+    verdict = replace(
+        verdict,
+        artifacts=gathered.artifacts,
+        evidence=(*verdict.evidence, *gathered.notes),
+        exit_code=code,
+        commit_before=attempt.progress.commit_before,
+        commit_after=after,
+    )
+    if passing and gathered.missing:
+        reason = f"{MISSING}: {', '.join(gathered.missing)}"
+        verdict = replace(verdict, result=Result.FAIL, source=Source.TASK, reason=reason, score=0.0)
+    elif passing and declared is not None:
+        scores = await asyncio.to_thread(scored, parts, gathered.evidence, Shelf(attempt.house.home.artifacts))
+        verdict = verdict_on(attempt, declared, scores, verdict)
+    return await with_receipt(attempt, verdict)
+
+
+def scored(parts: Sequence[tuple[str, AnyScorer]], evidence: Evidence, shelf: Shelf) -> list[Score]:
+    """What the scorers of these parts say; each once, in order. It may take a while."""
+    found = []
+    for at, leaf in parts:
+        try:
+            score = load(leaf).score(leaf, evidence, shelf.read)
+        except (FleetError, OSError) as exc:
+            score = broken(kind_of(leaf), f"it could not be judged: {exc}")
+        found.append(replace(score, at=at, evidence=tuple(redact(line) for line in score.evidence)))
+    return found
+
+
+def load(leaf: AnyScorer) -> Scorer:
+    """The scorer that a declaration names."""
+    found: Scorer = plugins.load("scorers", leaf.name if isinstance(leaf, Plugin) else kind_of(leaf))
+    return found
+
+
+def verdict_on(attempt: Attempt, declared: AnyScorer, scores: Sequence[Score], work: Verdict) -> Verdict:
+    """What the scores come to, as a verdict on the work; partial while it depends on what is not known yet."""
+    judged = judge(declared, scores)
+    verdict = replace(
+        work,
+        scorer=kind_of(declared),
+        score=judged.value,
+        scores=tuple(scores),
+        evidence=(*work.evidence, *judged.evidence),
+        awaits=None,
+    )
+    if judged.passed is None:
+        at, leaf = pending(declared, scores)[0]
+        awaits = awaited(attempt, at, leaf)
+        return replace(verdict, result=Result.PARTIAL, source=None, reason=_waits(leaf), awaits=awaits)
+    if judged.passed:
+        return replace(verdict, result=Result.PASS, source=None)
+    return replace(verdict, result=Result.FAIL, source=judged.source, reason=judged.reason)
+
+
+def awaited(attempt: Attempt, at: str, leaf: AnyScorer) -> Awaits:
+    """What a partial receipt waits for: where its files are, and by whom it is to be judged."""
+    host, session = attempt.session.host, attempt.session
+    if isinstance(leaf, Command):
+        return Awaits(kind="command", at=at, coder="command", host=host)
+    if isinstance(leaf, VerifierPrompt):
+        own = None if session.coder in PLAIN else session.coder
+        coder = leaf.coder or own or attempt.house.defaults.coder
+        model = leaf.model or (session.model if coder == session.coder and not attempt.verifies else None)
+        return Awaits(kind="verifier_prompt", at=at, coder=coder, model=model, host=host)
+    return Awaits(kind="manual", at=at, host=host)
+
+
+async def with_receipt(attempt: Attempt, verdict: Verdict) -> Verdict:
+    """The verdict with the artifact `receipt`, where that is expected: what it says, as a file."""
+    if "receipt" not in attempt.task.terms.expected_artifacts:
+        return verdict
+    others = tuple(ref for ref in verdict.artifacts if (ref.place, ref.kind) != ("fleet", "receipt"))
+    told = replace(verdict, artifacts=others)
+    named = {"task": attempt.task.uid, "task_id": attempt.task.task_id, "session": attempt.session.id}
+    data = msgspec.json.format(msgspec.json.encode(named | msgspec.to_builtins(told)), indent=2)
+    sha256 = await asyncio.to_thread(Shelf(attempt.house.home.artifacts).put, data)
+    ref = ArtifactRef(
+        kind="receipt",
+        path="receipt.json",
+        sha256=sha256,
+        size=len(data),
+        mime_type="application/json",
+        place="fleet",
+    )
+    return replace(verdict, artifacts=(*others, ref))
+
+
+async def commit_of(attempt: Attempt) -> str | None:
+    """The commit that the workspace stands at; None where the task names no directory."""
+    if attempt.task.cwd is None:
+        return None
+    found: str | None = await attempt.safely(commit(attempt.house.transport, attempt.cwd))
+    return found
+
+
+async def _gathered(attempt: Attempt, code: int | None, wants: Sequence[Wants]) -> Gathered:
+    """What the session left; asked for until its host answers: silence is not evidence."""
+    while True:
+        try:
+            return await gather(attempt, code, wants)
+        except TransportError as exc:
+            attempt.silent(exc)
+            await attempt.pause_after_silence()
+
+
+def _wants(leaf: AnyScorer) -> Wants:
+    try:
+        return load(leaf).wants(leaf)
+    except FleetError:  # its score will say so
+        return Wants()
+
+
+def _waits(leaf: AnyScorer) -> str:
+    match leaf:
+        case Command(command=command):
+            return f"waits for its verifier: {' '.join(command.split())[:100]}"
+        case VerifierPrompt():
+            return "waits for its verifier"
+        case Manual(note=note):
+            return f"waits for a person to verify it{f': {note}' if note else ''}"
+        case _:
+            return "waits to be verified"
