@@ -10,7 +10,7 @@ import pytest
 
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
-from fleet.testing.transport_contract import TransportContract
+from fleet.testing.transport_contract import TransportContract, UnpackContract
 from tests.support.programs import need
 from tests.support.sshd import HINT, Sshd, only_busybox, sshd
 
@@ -49,7 +49,7 @@ def login_as(kind: str) -> dict[str, str]:
     return {"ForceCommand": f'exec {shell} -c "$SSH_ORIGINAL_COMMAND"'}
 
 
-class TestSsh(TransportContract):
+class TestSsh(UnpackContract):
     """Another machine, through the system's ssh client."""
 
     @pytest.fixture

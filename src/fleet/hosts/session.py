@@ -15,7 +15,7 @@ from fleet.hosts.facts import Exit, HostState, Killed, Observed, parse, parse_ex
 from fleet.hosts.launch_file import DEFAULT_RULES, Rules, render, render_secrets
 from fleet.hosts.lines import CHUNK, Line, Read, read_lines
 from fleet.hosts.outbox import LONGEST, Request, parse_request, render_answer
-from fleet.hosts.transport import Transport
+from fleet.hosts.transport import SupportsUnpack, Transport
 from fleet.model.ids import check_token
 from fleet.model.launch import Launch
 
@@ -60,14 +60,16 @@ class HostedSession:
 
     async def prepare(self, launch: Launch, rules: Rules = DEFAULT_RULES) -> None:
         """Write the directory. The launch file comes last: with it the session can be started."""
-        launch_file = render(self.session, launch, rules, self._shell)
-        others = {"runner.sh": program("runner.sh"), "prompt": launch.prompt.encode("utf-8", "surrogateescape")}
-        others |= {f"bin/{name}": program(f"shims/{name}") for name in SHIMS}
-        puts = (self._put(name, data) for name, data in others.items())
+        launch_file = {"launch": render(self.session, launch, rules, self._shell)}
+        prompt = {"prompt": launch.prompt.encode("utf-8", "surrogateescape")}
+        if isinstance(self._transport, SupportsUnpack):
+            await self._transport.unpack(self.directory, prompt | launch_file, shared=programs())
+            return
+        puts = (self._put(name, data) for name, data in (programs() | prompt).items())
         for failed in await asyncio.gather(*puts, return_exceptions=True):
             if failed:
                 raise failed
-        await self._put("launch", launch_file)
+        await self._put("launch", launch_file["launch"])
 
     async def start(self, secrets: Mapping[str, str] = NO_SECRETS) -> Started:
         """Start the agent, unless it has been. NotStarted: it did not begin, and never will in this directory."""
@@ -164,6 +166,12 @@ class HostedSession:
 
     async def _get(self, name: str, *, offset: int = 0, limit: int = CHUNK) -> bytes:
         return await self._transport.get(f"{self.directory}/{name}", offset=offset, limit=limit)
+
+
+@cache
+def programs() -> dict[str, bytes]:
+    """What is the same in the directory of every session."""
+    return {"runner.sh": program("runner.sh")} | {f"bin/{name}": program(f"shims/{name}") for name in SHIMS}
 
 
 @cache

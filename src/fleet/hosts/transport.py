@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Completed(NamedTuple):
@@ -31,3 +31,14 @@ class Transport(Protocol):
 
     def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         """What a program prints, as it comes. Ends with the program, and ends the program when it is closed."""
+
+
+@runtime_checkable
+class SupportsUnpack(Protocol):
+    """The further power of a transport that writes the files of a directory at once, where each put would cost more."""
+
+    async def unpack(self, directory: str, files: Mapping[str, bytes], *, shared: Mapping[str, bytes]) -> None:
+        """Write the programs that many directories share, then the files in their order; a name/ is a directory.
+
+        Each is whole or not at all, and private; a crash of the machine may lose it. May be repeated.
+        """

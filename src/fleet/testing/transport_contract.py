@@ -13,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import ClassVar
 
 import pytest
 
 from fleet.errors import TransportError
-from fleet.hosts.transport import Transport
+from fleet.hosts.transport import SupportsUnpack, Transport
 
 EVERY_BYTE = bytes(range(256)) * 300  # more than a pipe holds
 SECONDS = 20.0
@@ -249,3 +250,54 @@ class TransportContract:
         """Whether none of them lives; one that nobody has waited for is dead."""
         check = 'for p; do case $(ps -o stat= -p "$p") in ""|Z*) ;; *) exit 1 ;; esac; done'
         return (await transport.run(["sh", "-c", check, "sh", *pids])).code == 0
+
+
+class UnpackContract(TransportContract):
+    """The same, of a transport that writes the files of a directory at once."""
+
+    PROGRAMS: ClassVar = {"tool": b"#!/bin/sh\necho tool\n", "bin/one": b"1'\\\n", "bin/two": EVERY_BYTE[:1000]}
+
+    def unpacked(self, transport: Transport, place: str, files: dict[str, bytes]) -> None:
+        assert isinstance(transport, SupportsUnpack)
+        asyncio.run(transport.unpack(place, files, shared=self.PROGRAMS))
+
+    def test_unpack_writes_all(self, transport: Transport, place: str) -> None:
+        """Files of any bytes, directories and shared programs are there, in two directories beside each other."""
+        files = {"box/": b"", "every": EVERY_BYTE, "empty": b"", "it's": b"x"}
+        for name in ("one", "two"):
+            self.unpacked(transport, f"{place}/{name}", files)
+            for file, data in (files | self.PROGRAMS).items():
+                if not file.endswith("/"):
+                    assert asyncio.run(transport.get(f"{place}/{name}/{file}")) == data
+            assert asyncio.run(transport.run(["ls", "-A", f"{place}/{name}/box"])).stdout == b""
+            assert asyncio.run(transport.run([f"{place}/{name}/tool"])).stdout == b"tool\n"
+
+    def test_unpack_may_be_repeated(self, transport: Transport, place: str) -> None:
+        """The second time replaces the files, and leaves nothing else behind."""
+        for text in (b"a longer text", b"short"):
+            self.unpacked(transport, f"{place}/one", {"file": text})
+            assert asyncio.run(transport.get(f"{place}/one/file")) == text
+        listed = asyncio.run(transport.run(["ls", "-A", f"{place}/one"])).stdout.split()
+        assert sorted(listed) == [b"bin", b"file", b"tool"]
+
+    def test_unpack_is_private(self, transport: Transport, place: str) -> None:
+        """Only the user may read what was unpacked."""
+        self.unpacked(transport, f"{place}/one", {"file": b"x"})
+        assert asyncio.run(transport.run(["ls", "-l", f"{place}/one/file"])).stdout.startswith(b"-rw-------")
+
+    def test_unpack_of_many_at_once(self, transport: Transport, place: str) -> None:
+        """Directories that are unpacked at once, the first of their kind, are each complete."""
+
+        async def scene() -> list[bytes]:
+            assert isinstance(transport, SupportsUnpack)
+            names = [f"{place}/{number}" for number in range(6)]
+            await asyncio.gather(*(transport.unpack(name, {"file": b"x"}, shared=self.PROGRAMS) for name in names))
+            return await asyncio.gather(*(transport.get(f"{name}/bin/two") for name in names))
+
+        assert set(asyncio.run(scene())) == {self.PROGRAMS["bin/two"]}
+
+    def test_unpack_that_cannot_be_raises(self, transport: Transport, place: str) -> None:
+        """Nothing can be unpacked below a file; the error is of the transport."""
+        asyncio.run(transport.put(f"{place}/file", b"x"))
+        with pytest.raises(TransportError):
+            self.unpacked(transport, f"{place}/file/below", {"file": b"x"})

@@ -48,8 +48,16 @@ case $code in 126|127)
     esac ;;
 esac
 """
+# Not every shell says why it could not write.
+WHY_NOT = """
+if [ "$code" = 1 ]; then
+    left=$(df -Pk %(folder)s 2>/dev/null | awk 'NR == 2 { print $4 }')
+    if [ "$left" = 0 ]; then echo 'No space left on device' >&2; fi
+fi
+"""
 # dd that cannot fsync has read nothing when it says so; any other failure leaves a wrong size.
-PUT = """
+PUT = (
+    """
 umask 077
 code=1 new=%(new)s
 if mkdir -p %(folder)s && [ ! -d %(path)s ]; then
@@ -58,11 +66,9 @@ if mkdir -p %(folder)s && [ ! -d %(path)s ]; then
 elif [ -d %(path)s ]; then
     echo 'it is a directory' >&2
 fi
-if [ $code != 0 ]; then
-    left=$(df -Pk %(folder)s 2>/dev/null | awk 'NR == 2 { print $4 }')
-    if [ "$left" = 0 ]; then echo 'No space left on device' >&2; fi
-fi
 """
+    + WHY_NOT
+)
 GET = """
 code=0
 exec 3>&1

@@ -14,6 +14,7 @@ from fleet.hosts.ssh import far
 from fleet.hosts.ssh.address import SshAddress
 from fleet.hosts.ssh.client import client, failure
 from fleet.hosts.ssh.connection import Connection, Gate, was_not_asked, was_refused
+from fleet.hosts.ssh.unpacking import ABSENT, body, unpacking
 from fleet.hosts.transport import Completed
 
 CHUNK = 1 << 16
@@ -50,6 +51,16 @@ class SshTransport:
             raise _refused(f"cannot read {path} on host {self._address.host}", stderr)
         begin = offset % far.BLOCK
         return stdout[begin : begin + limit]
+
+    async def unpack(self, directory: str, files: Mapping[str, bytes], *, shared: Mapping[str, bytes]) -> None:
+        """All in one exchange; the shared programs are sent only where they are not over there yet."""
+        for whole in (False, True):
+            script = unpacking(directory, files, shared, whole=whole)
+            code, _, stderr = await self._exchange(body(directory), script)
+            if code == "0":
+                return
+            if code != ABSENT:
+                raise _refused(f"cannot write {directory} on host {self._address.host}", stderr)
 
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         async with self._asked(far.stream_body(argv)) as (process, answer):
