@@ -97,6 +97,9 @@ class Supervisor(Section, frozen=True, kw_only=True):
         Literal["none", "worktree"],
         Meta(description="Where a task works that does not say: in its directory, or in a git worktree of its own."),
     ] = "none"
+    share_directories: Annotated[
+        bool, Meta(description="Whether several agents may change one directory in place at the same time.")
+    ] = False
     grace_seconds: Annotated[
         int, Meta(ge=0, le=600, description="How long an agent has between one signal to end and the next.")
     ] = 5

@@ -97,6 +97,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: frozenset[str] | None = None  # None: every capability
     runs: frozenset[str] | None = None  # None: any run, and tasks without one
     paused_coders: frozenset[str] = frozenset()
+    shares: bool = True  # several tasks may work in one directory at the same time
 
 
 class Defaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,14 +121,15 @@ class Lane(msgspec.Struct, frozen=True, array_like=True):
     host: str | None
     coder: str | None
     capabilities: tuple[str, ...]
+    directory: str | None = None  # that it changes in place
 
     @classmethod
     def of(cls, task: Task) -> Lane:
         """The lane that a task waits in. Verified is where the files are, by who verifies."""
         awaits = task.awaits
         if awaits is not None:
-            return _lane(task.run, awaits.host, awaits.coder, ())
-        return _lane(task.run, task.host, task.coder, task.capabilities)
+            return _lane(task.run, awaits.host, awaits.coder, (), None)
+        return _lane(task.run, task.host, task.coder, task.capabilities, changed_in_place(task))
 
     @property
     def key(self) -> str:
@@ -142,8 +144,10 @@ class Lane(msgspec.Struct, frozen=True, array_like=True):
 
 # There are few lanes and many tasks in each.
 @lru_cache(maxsize=1024)
-def _lane(run: str | None, host: str | None, coder: str | None, capabilities: tuple[str, ...]) -> Lane:
-    return Lane(run, host, coder, tuple(sorted(set(capabilities))))
+def _lane(
+    run: str | None, host: str | None, coder: str | None, capabilities: tuple[str, ...], directory: str | None
+) -> Lane:
+    return Lane(run, host, coder, tuple(sorted(set(capabilities))), directory)
 
 
 @lru_cache(maxsize=1024)
@@ -154,6 +158,16 @@ def _key(lane: Lane) -> str:
 @lru_cache(maxsize=1024)
 def _parse(key: str) -> Lane:
     return msgspec.json.decode(key, type=Lane)
+
+
+def changed_in_place(task: Task) -> str | None:
+    """The directory that an agent on this task changes under the feet of others; None where it does not.
+
+    What a command does there is its author's affair: commands of one run may well share a directory.
+    """
+    terms = task.terms
+    apart = terms.isolation == "worktree" or terms.tool_profile == "read-only" or task.coder == "command"
+    return None if apart else task.cwd
 
 
 def accepts(slot: Slot, lane: Lane, defaults: Defaults) -> bool:

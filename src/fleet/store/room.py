@@ -5,10 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fleet.model.run import Run
-from fleet.model.session import Lane, Slot
+from fleet.model.session import Lane, Slot, changed_in_place
 from fleet.model.states import IN_PROGRESS
 from fleet.store import asks, rows
 from fleet.store.engine import Tx
+
+Where = tuple[str | None, str]  # a host, and a directory on it
 
 
 class Room:
@@ -41,14 +43,32 @@ class Room:
 
 
 class Rooms:
-    """The runs that one claim meets. A run that asks for nothing takes any slot, and costs one look."""
+    """The runs and the directories that one claim meets. A run that asks for nothing takes any slot, at one look."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
         self._known: dict[str, Room | None] = {}
+        self._occupied: set[Where] | None = None  # directories that somebody changes in place
 
     def place(self, lane: Lane, slot: Slot) -> Slot | None:
-        """The slot, under the name that the run gives it; None: the run has no room for a task of this lane."""
+        """The slot, under the name that the run gives it; None: there is no room for a task of this lane."""
+        if slot.shares or lane.directory is None:
+            return self._in_run(lane, slot)
+        where = (lane.host, lane.directory)
+        placed = self._in_run(lane, slot) if where not in self._directories() else None
+        if placed is not None:
+            self._directories().add(where)
+        return placed
+
+    def _directories(self) -> set[Where]:
+        """Those in which an agent is at work. Nobody else looks until our transaction is over."""
+        if self._occupied is None:
+            self._tx.exclusively("directories")
+            live = asks.tasks(self._tx, IN_PROGRESS, run=None, limit=asks.LIMIT, newest_first=False)
+            self._occupied = {(task.host, directory) for task in live if (directory := changed_in_place(task))}
+        return self._occupied
+
+    def _in_run(self, lane: Lane, slot: Slot) -> Slot | None:
         if lane.run is None:
             return slot
         if lane.run not in self._known:

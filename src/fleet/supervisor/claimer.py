@@ -35,7 +35,9 @@ class Claimer:
         paused, runs = house.paused(), house.runs()
         for run in runs or (None,):
             await self._take_file_edits(len(free), paused, run)
-        slots = [Slot(worker=name, host=house.machine, runs=runs, paused_coders=paused) for name in free]
+        slots = [
+            Slot(worker=name, host=house.machine, runs=runs, paused_coders=paused, shares=house.shares) for name in free
+        ]
         claimed = await house.store.claim(house.name, slots, house.defaults)
         for found in claimed:
             house.at("taken")

@@ -105,6 +105,12 @@ class House:
         model = self._model or (configured.inherited_model if coder == configured.coder else "")
         return Defaults(coder=coder, model=model)
 
+    @property
+    def shares(self) -> bool:
+        """Whether several agents may work in one directory at once: by the settings, or each has its own worktree."""
+        configured = self.settings.supervisor
+        return configured.share_directories or configured.isolation == "worktree" or self.defaults.coder == "command"
+
     def coder(self, name: str) -> Coder:
         """A coder, loaded once."""
         if name not in self._coders:

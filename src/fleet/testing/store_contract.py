@@ -32,6 +32,7 @@ from fleet.model.run import NewRun, RunWorker
 from fleet.model.session import Claimed, Fence, Progress, Slot
 from fleet.model.states import Result, RunState, SessionState, Source, TaskState
 from fleet.model.task import NewTask, Task, TaskEdit
+from fleet.model.terms import Terms
 from fleet.projections.verify import verify
 from fleet.store.store import Store
 from fleet.testing.audit import audit
@@ -254,6 +255,22 @@ class StoreContract:
         assert [found.task.uid for found in claimed] == [of_run.uid]
         claimed = store.claim(SUP, [a_slot(), a_slot("local#2")], DEFAULTS).result()
         assert {found.task.uid for found in claimed} == {here.uid, codex.uid}
+
+    def test_one_agent_at_a_time_changes_a_directory_in_place(self, store: Store) -> None:
+        """The next waits for it; worktrees, readers, commands and other machines are no danger. Slots may share."""
+        self.add(store, "first", "second", host="local@here", cwd="/srv")
+        self.add(store, "apart", host="local@here", cwd="/srv", terms=Terms(isolation="worktree"))
+        self.add(store, "reader", host="local@here", cwd="/srv", terms=Terms(tool_profile="read-only"))
+        self.add(store, "command", host="local@here", cwd="/srv", coder="command")
+        self.add(store, "elsewhere", host="local@here", cwd="/opt")
+        self.add(store, "third", host="local@here", cwd="/srv")
+        claimed = store.claim(SUP, slots(7, shares=False), DEFAULTS).result()
+        titles = [found.task.title for found in claimed]
+        assert titles == ["first", "apart", "reader", "command", "elsewhere"]
+        assert store.claim(SUP, slots(7, shares=False), DEFAULTS).result() == []
+        store.finish(claimed[0].session.fence, EXITED, a_pass(), by=SUP).result()
+        assert [found.task.title for found in store.claim(SUP, slots(2, shares=False), DEFAULTS).result()] == ["second"]
+        assert [found.task.title for found in store.claim(SUP, slots(2), DEFAULTS).result()] == ["third"]
 
     def test_a_run_keeps_to_its_own_cap(self, store: Store) -> None:
         """No more tasks of a run run at once than it asks for, and each is named for its place in the run."""
