@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import time
 from pathlib import Path
 
 from tests.support.cli import Cli, line_from
@@ -19,12 +18,10 @@ def in_temp(cli: Cli) -> dict[str, str]:
 
 
 def test_the_demo_shows_a_run(newcomer: Cli) -> None:
-    """In at most ten seconds five tasks are completed: one after a crash, one after an answer, some by a second
+    """Five tasks are completed: one after a crash, one after an answer, some by a second
     supervisor; the ledger verifies, and nothing is left."""
     env = in_temp(newcomer)
-    began = time.monotonic()
     done = newcomer.ok("demo", env=env)
-    assert time.monotonic() - began <= 10
     assert len(re.findall(r"^fleet-\w+  completed ", done.out, re.MULTILINE)) == 5
     assert re.search(r"^fleet ledger verify: OK, \d+ events in \d+ chains hold$", done.out, re.MULTILINE)
     assert 'Choose the currency: asks "Which currency does the shop use?"' in done.err

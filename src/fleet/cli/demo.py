@@ -37,6 +37,7 @@ SETTINGS = """# The home of `fleet demo`.
 coder = "scripted"
 model = "scripted"
 max_concurrent = 3
+share_directories = true  # its agents only pretend to work there
 backoff_seconds = 1
 """
 DEADLINE_SECONDS = 60.0
