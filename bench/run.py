@@ -12,13 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import coder_bench, command_bench, report, store_bench, supervisor_bench  # noqa: E402  # the path comes first
+from bench import coder_bench, command_bench, report, ssh_bench, store_bench, supervisor_bench  # noqa: E402  # after it
 
 PARTS = {
     "store": store_bench.run,
     "command": command_bench.run,
     "coder": coder_bench.run,
     "supervisor": supervisor_bench.run,
+    "ssh": ssh_bench.run,
 }
 
 
