@@ -113,6 +113,7 @@ def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Co
         home,
         by=by or whoami(),
         machine=local_host(),
+        configured=settings.supervisor,
         check_coder=lambda name: check_coder(name, settings.own_coders),
         after=mirroring(home, settings, store),
     )

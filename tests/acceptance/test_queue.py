@@ -438,7 +438,7 @@ def test_stop_all(cli: Cli) -> None:
     assert cli.events() == before
     for argv in (["stop"], ["stop", running, "--all"]):
         done = cli.run(*argv)
-        assert (done.code, done.err) == (2, "error: give one task, --run or --all\n")
+        assert (done.code, done.err) == (2, "error: give one task, --run R, or --all\n")
 
 
 def test_stop_all_with_nothing_to_stop(cli: Cli) -> None:

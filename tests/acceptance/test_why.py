@@ -54,8 +54,8 @@ def test_the_evidence_is_an_event(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("outcome", "state", "kind", "used"),
     [
-        ("crashed", "failed", "task", 2),
-        ("transient", "failed", "transient", 2),
+        ("crashed", "failed", "needs-human", 2),
+        ("transient", "failed", "needs-human", 2),
         ("refusal", "failed", "task", 1),
         ("auth", "blocked", "needs-human", 0),
     ],

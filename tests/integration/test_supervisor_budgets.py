@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from fleet.errors import Conflict
 from fleet.model import event as ev
 from fleet.model.states import Result, SessionState, TaskState
-from fleet.model.task import Task
+from fleet.model.task import Task, TaskEdit
 from fleet.model.terms import Budget, RetryPolicy, Terms
 from tests.support.inhouse import InHouse
 from tests.support.session_host import until
@@ -124,10 +126,20 @@ def test_a_budget_may_wait_for_a_person(inside: InHouse, by_setting: bool) -> No
     assert (task.state, task.block.kind, task.charged) == (TaskState.BLOCKED, "budget", 0)
     assert alerts(inside, uid) == ["budget_exceeded", "needs_human"]
     with inside.control() as control:
-        control.answer(uid, "go on")  # with nothing to go on
+        with pytest.raises(Conflict, match="budget of 99 tokens is used up") as caught:
+            control.answer(uid, "go on")  # with nothing to go on
+        assert caught.value.hint == f"raise it: fleet task {uid} set budget_tokens=N"
+        with pytest.raises(Conflict, match="is used up"):
+            control.steer.restart(uid, "again", force=True)
+        control.requeue(uid, "by another way")
     inside.drain()
-    assert inside.task(uid).state is TaskState.BLOCKED
-    assert inside.store.sessions(task=uid)[-1].started_at is None
+    assert (inside.task(uid).state, inside.store.sessions(task=uid)[-1].started_at) == (TaskState.BLOCKED, None)
+    with inside.control() as control:
+        raised = replace(inside.task(uid).terms, budget=Budget(max_tokens=1000))
+        control.edit(uid, TaskEdit(terms=raised))
+        control.answer(uid, "go on")
+    inside.drain()
+    assert inside.task(uid).state is TaskState.COMPLETED
 
 
 def test_the_last_attempt_spent_needs_a_person(inside: InHouse) -> None:

@@ -157,7 +157,7 @@ def test_what_people_ask_for_is_carried_out(inside: InHouse, verb: str, state: T
         async with inside.supervising() as supervisor:
             await inside.until(lambda: running(inside) == 1, "an agent")
             with inside.control() as control:
-                getattr(control, verb)(uid, "because")
+                getattr(control.steer, verb)(uid, "because")
             await inside.until(lambda: inside.store.intents(target=uid)[0].outcome, "an outcome")
             after.append(inside.task(uid).state)
             supervisor.stop(agents=True)
@@ -207,7 +207,7 @@ def test_a_restart_ends_one_session_only(inside: InHouse) -> None:
             supervisor.house.store.fulfil = lost_at_first  # type: ignore[method-assign,assignment]
             await inside.until(lambda: running(inside) == 1, "an agent")
             with inside.control() as control:
-                control.restart(uid, "because")
+                control.steer.restart(uid, "because")
             await inside.until(lambda: inside.store.intents(target=uid)[0].outcome == "done", "an outcome")
             go(inside, uid)
             await inside.until_state(uid, TaskState.COMPLETED)

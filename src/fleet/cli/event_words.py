@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from fleet.cli.transcript import printable
 from fleet.cli.words import span, when
 from fleet.model import event as ev
@@ -76,7 +78,7 @@ def _of_task(event: ev.AnyEvent) -> str:
         case ev.TaskSubmitted(task=task):
             return task.title
         case ev.TaskEdited(edit=edit):
-            return ", ".join(f"{name}={value}" for name, value in edit.changes().items()) or "nothing changed"
+            return ", ".join(f"{name}={_value(value)}" for name, value in edit.changes().items()) or "nothing changed"
         case ev.TaskLinked(link=link):
             return f"{link.kind} {link.other}"
         case ev.TaskUnlinked(other=other):
@@ -98,3 +100,7 @@ def _of_task(event: ev.AnyEvent) -> str:
         case ev.TaskAnswered(text=text):
             return f"answered: {text}"
     raise TypeError(f"no words for {type(event).__name__}")
+
+
+def _value(value: object) -> str:
+    return msgspec.json.encode(value).decode() if isinstance(value, msgspec.Struct) else str(value)

@@ -2,7 +2,7 @@
 
 Examples:
   fleet interrupt fleet-abc
-  fleet interrupt fleet-abc --reason "wrong branch"
+  fleet interrupt local-1 --reason "wrong branch"
 """
 
 from __future__ import annotations
@@ -10,21 +10,23 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from fleet.cli.steering import add_target, note_absence, tell_asked
+
 if TYPE_CHECKING:
     from fleet.cli.context import Context
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet interrupt`."""
-    parser.add_argument("id", metavar="ID", help="a task")
-    parser.add_argument("--reason", metavar="TEXT", default="interrupted by a person", help="stands in the ledger")
+    add_target(parser, "interrupted by a person")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Record the wish; the supervisor of the session carries it out."""
-    intent = context.control.interrupt(args.id, args.reason)
+    intent = context.control.steer.interrupt(args.id, args.reason)
     if context.json:
         context.print_json(intent)
     else:
-        context.print(f"Interrupting {intent.target}: its supervisor has been asked")
+        tell_asked(context, intent)
+        note_absence(context)
     return 0

@@ -17,6 +17,7 @@ from fleet.errors import FleetError
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.model.task import Task
+    from fleet.model.terms import Terms
     from fleet.projections.queue import TaskDetail
 
 
@@ -75,7 +76,9 @@ def _lines(task: TaskDetail) -> list[str]:
         ("labels", ", ".join(f"{k}={v}" if v else k for k, v in task.labels.items())),
         ("run", task.run or ""),
         ("not before", when(task.not_before) if task.not_before else ""),
-        ("attempts", str(task.attempts) if task.attempts else ""),
+        ("terms", ", ".join(terms_in_words(task.terms))),
+        ("attempts", _attempts(task)),
+        ("used", _used(task)),
         (
             "receipt",
             (task.receipt or "") + ("" if task.verified is not False else "  (unverified: nothing checked it)"),
@@ -90,6 +93,47 @@ def _lines(task: TaskDetail) -> list[str]:
     if task.description:
         lines += ["", task.description.rstrip()]
     return lines
+
+
+def terms_in_words(terms: Terms) -> list[str]:
+    """What a task asks beyond its work, as `fleet task ID set` takes it; nothing where all is inherited."""
+    budget = terms.budget
+    said: dict[str, object] = {
+        "budget_tokens": budget.max_tokens,
+        "budget_tool_calls": budget.max_tool_calls,
+        "budget_seconds": budget.max_seconds,
+        "budget_usd": f"{budget.max_microusd / 1_000_000:g}" if budget.max_microusd is not None else None,
+        "budget_idle_seconds": budget.idle_seconds,
+        "budget_pause": "true" if budget.pause else None,
+        "timeout_seconds": terms.timeout_seconds,
+        "max_attempts": terms.retry.max_attempts if terms.retry else None,
+        "retry_safe": None if terms.retry_safe else "false",
+    }
+    return [f"{name}={value}" for name, value in said.items() if value is not None]
+
+
+def _attempts(task: TaskDetail) -> str:
+    from fleet.cli.words import count
+
+    if not task.attempts:
+        return ""
+    restarts = f", restarted {count(task.restarts, 'time')}" if task.restarts else ""
+    raised = "; raised to a person" if task.escalated else ""
+    return f"{task.charged} of {task.max_attempts} spent in {count(task.attempts, 'session')}{restarts}{raised}"
+
+
+def _used(task: TaskDetail) -> str:
+    from fleet.cli.words import count, span
+
+    usage = task.usage
+    said = [
+        f"{usage.tokens:,} tokens" if usage.tokens else "",
+        f"{usage.cached_tokens:,} cached" if usage.cached_tokens else "",
+        count(usage.tool_calls, "tool call") if usage.tool_calls else "",
+        f"${usage.cost_microusd / 1_000_000:.4f}" if usage.cost_microusd else "",
+        span(task.running_ms) if task.attempts else "",
+    ]
+    return ", ".join(part for part in said if part)
 
 
 def _model(task: TaskDetail) -> str:

@@ -55,17 +55,20 @@ def _lines(found: Status) -> list[str]:
     lines = [f"Fleet: {count(found.total, 'task')} in {found.home}", ""]
     lines.append(_row(n, "queued", "running", "verifying", "blocked"))
     lines.append(_row(n, "completed", "partial", "failed", "cancelled"))
-    lines.append(_row(n, "restarted", "escalated", "stale"))
+    lines.append(_row(n, "restarted", "escalated", "interrupted", "stale"))
     if n["failed"]:
         who = ", ".join(f"{name} {n[name + '_failed']}" for name in ("transport", "task", "verifier"))
         lines.append(f"  failed by source: {who}")
     if found.runs:
         lines += ["", "Runs:"]
         lines += [f"  {each.id}  {each.name}: {count(each.tasks, 'task')}, {each.left} left" for each in found.runs]
-    if found.needs_you:
+    if found.needs_you or found.gave_up:
         lines += ["", "Needs you:"]
-        for question in found.needs_you:
+        for question in (*found.needs_you, *found.gave_up):
             lines.append(f"  {question.id}  {question.kind}, {ago(question.asked_at)}: {question.text}")
+    if found.gave_up:
+        lines.append(f"  what may be done: fleet why {found.gave_up[0].id}")
+    if found.needs_you:
         lines.append(f'  answer with: fleet answer {found.needs_you[0].id} "..."')
         if found.needs_you_count > len(found.needs_you):
             lines.append(f"  and {found.needs_you_count - len(found.needs_you)} more: fleet questions")

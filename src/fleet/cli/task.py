@@ -3,9 +3,12 @@
 log is the log of its sessions, plan and knowledge are the agent's own files, qa its questions and your answers, events
 what the ledger says of it, stderr what its program complained about, diff what it changed in its own worktree.
 
+set changes its coder, model, directory, priority, and its terms: budgets over all attempts, the time of one session,
+its attempts, whether it may run twice. An empty value goes back to the default.
+
 Examples:
   fleet task fleet-abc plan
-  fleet task fleet-abc set coder=codex model=o3 priority=0
+  fleet task fleet-abc set coder=codex priority=0 budget_tokens=200000
 """
 
 from __future__ import annotations
@@ -35,7 +38,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="a task")
     parser.add_argument("what", metavar="WHAT", choices=[*FILES, *OTHERS], help=", ".join([*FILES, *OTHERS]))
     parser.add_argument(
-        "pairs", metavar="KEY=VALUE", nargs="*", default=[], help="for set: coder=, model=, cwd=, priority="
+        "pairs",
+        metavar="KEY=VALUE",
+        nargs="*",
+        default=[],
+        help="for set: coder=, model=, cwd=, priority=; budget_tokens=, budget_tool_calls=, budget_seconds=,"
+        " budget_usd=, budget_idle_seconds=, budget_pause=; timeout_seconds=, max_attempts=, retry_safe=",
     )
 
 
@@ -122,8 +130,8 @@ def _diff(word: str, context: Context) -> int:
 def _set(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.add import directory
     from fleet.cli.beads_queue import refuse_untaken
-    from fleet.cli.show import detail_of
-    from fleet.control.control import parse_settings
+    from fleet.cli.show import detail_of, terms_in_words
+    from fleet.control.setting import parse_settings
 
     refuse_untaken(args.id, context, f"edit {context.home.task_dir(args.id) / 'task.json'}")
     if not args.pairs:
@@ -131,10 +139,12 @@ def _set(args: argparse.Namespace, context: Context) -> int:
     pairs = [
         f"cwd={directory(pair[4:])}" if pair.startswith("cwd=") and pair != "cwd=" else pair for pair in args.pairs
     ]
-    task = context.control.edit(args.id, parse_settings(pairs))
+    before = context.control.reads.find(args.id)
+    task = context.control.edit(before.uid, parse_settings(pairs, before.terms, context.settings.supervisor))
     if context.json:
         context.print_json(detail_of(context, task))
         return 0
     values = {"coder": task.coder, "model": task.model, "cwd": task.cwd, "priority": task.priority}
-    context.print(f"{task.uid}: " + ", ".join(f"{k}={'(default)' if v is None else v}" for k, v in values.items()))
+    said = [f"{k}={'(default)' if v is None else v}" for k, v in values.items()]
+    context.print(f"{task.uid}: " + ", ".join([*said, *terms_in_words(task.terms)]))
     return 0

@@ -66,6 +66,7 @@ def _lines(found: Why) -> list[str]:
         (
             "attempts",
             f"{found.attempts_used} used, {found.attempts_left} left, {count(found.sessions, 'session')}"
+            + ("" if found.retry_safe else "; not safe to run twice")
             if found.sessions
             else "",
         ),

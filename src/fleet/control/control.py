@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from fleet.config.home import Home
-from fleet.errors import Conflict, FleetError, UsageError
-from fleet.model.intent import Intent
+from fleet.config.settings import Supervisor
+from fleet.control.steering import Steering
+from fleet.errors import Conflict, FleetError
 from fleet.model.receipt import Verdict
 from fleet.model.run import Run
-from fleet.model.states import IN_PROGRESS, OPEN, Result
+from fleet.model.states import Result
 from fleet.model.task import BLOCKS, KEPT, Comment, NewTask, Task, TaskEdit
 from fleet.policy.redaction import redacted
 from fleet.store import qafile, taskfile
@@ -40,6 +41,7 @@ class Control:
         *,
         by: str,
         machine: str,
+        configured: Supervisor,
         check_coder: Callable[[str], str],
         after: Callable[[], object],
     ) -> None:
@@ -50,6 +52,7 @@ class Control:
         self._machine = machine
         self._check_coder = check_coder
         self._after = after
+        self.steer = Steering(store, configured, by=by, written=self._written, after=after)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -137,6 +140,8 @@ class Control:
                 f"task {asked.uid} asks nothing: it is {asked.block.kind} by {asked.block.by}",
                 hint=f"to put it back in the queue: fleet bd update {asked.uid} --status open",
             )
+        if asked.block and asked.block.kind == "budget":
+            self.steer.require_budget(asked)
         task = self._store.answer(asked.uid, text, by=self._by).result()
         self._written(task)
         try:
@@ -160,85 +165,7 @@ class Control:
         task = self._store.requeue(self._store.find(word).uid, reason, by=self._by).result()
         return self._written(task)
 
-    def stop(self, word: str, reason: str) -> list[Task | Intent]:
-        """Cancel a task; returns it and all that is skipped for its sake.
-
-        One in progress must be stopped by its supervisor: that is recorded as an intent.
-        """
-        found = self._store.find(word)
-        if found.state in IN_PROGRESS:
-            return [self._ask_to_stop(found, reason)]
-        try:
-            task = self._store.cancel(found.uid, reason, by=self._by).result()
-        except Conflict:
-            now = self._store.task(found.uid)
-            if now.state not in IN_PROGRESS:
-                raise
-            return [self._ask_to_stop(now, reason)]  # it was claimed in between
-        return [self._written(task), *self._skipped_for(task.uid)]
-
-    def interrupt(self, word: str, reason: str) -> Intent:
-        """End the session of a task; the task waits for a person. No attempt is used."""
-        return self._ask_of_live("interrupt", word, reason)
-
-    def restart(self, word: str, reason: str) -> Task | Intent:
-        """Run a task again: end its session if it has one, else take back its end."""
-        found = self._store.find(word)
-        if found.state in IN_PROGRESS:
-            return self._ask_of_live("restart", found.uid, reason)
-        return self.requeue(found.uid, reason)
-
-    def _ask_of_live(self, verb: str, word: str, reason: str) -> Intent:
-        found = self._store.find(word)
-        if found.state not in IN_PROGRESS:
-            raise Conflict(f"task {found.uid} is {found.state.value}; it has no session to {verb}")
-        intent = self._store.intend(verb, found.uid, args={"reason": reason}, by=self._by).result()
-        self._after()
-        return intent
-
-    def stop_all(self, reason: str, run: str | None = None) -> list[Task | Intent]:
-        """Cancel everything that has not ended, or all of a run."""
-        stopped: list[Task | Intent] = []
-        for task in self._store.tasks(OPEN, run=self._store.find_run(run).id if run else None):
-            if self._store.task(task.uid).state in OPEN:  # not skipped by now for another's sake
-                stopped += self.stop(task.uid, reason)
-        return stopped
-
-    def _skipped_for(self, uid: str) -> list[Task]:
-        """The tasks that were skipped because this one will not be completed, however far down."""
-        skipped: dict[str, Task] = {}
-        ended = [uid]
-        while ended:
-            needed = ended.pop()
-            for name, kind in self._store.dependents(needed):
-                task = self._store.task(name)
-                if kind == BLOCKS and task.skipped_for == needed and name not in skipped:
-                    skipped[name] = task
-                    ended.append(name)
-        return list(skipped.values())
-
-    def _ask_to_stop(self, task: Task, reason: str) -> Intent:
-        intent = self._store.intend("stop", task.uid, args={"reason": reason}, by=self._by).result()
-        self._after()
-        return intent
-
     def _written(self, task: Task) -> Task:
         taskfile.write(self._home, task)
         self._after()
         return task
-
-
-def parse_settings(pairs: Iterable[str]) -> TaskEdit:
-    """`coder=codex priority=0` as an edit of a task. An empty value goes back to the default."""
-    fields: dict[str, Any] = {}
-    for pair in pairs:
-        name, eq, value = pair.partition("=")
-        if not eq or name not in ("coder", "model", "cwd", "priority"):
-            raise UsageError(f"`{pair}` is not coder=, model=, cwd= or priority=")
-        if name == "priority":
-            if not value.isdecimal():
-                raise UsageError(f"priority must be 0 (most urgent) to 4, not `{value}`")
-            fields[name] = int(value)
-        else:
-            fields[name] = value or None
-    return TaskEdit(**fields)

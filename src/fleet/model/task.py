@@ -84,6 +84,7 @@ class TaskEdit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     host: str | msgspec.UnsetType | None = msgspec.UNSET
     labels: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     not_before: int | msgspec.UnsetType | None = msgspec.UNSET
+    terms: Terms | msgspec.UnsetType = msgspec.UNSET
     bead: Bead | msgspec.UnsetType = msgspec.UNSET
 
     def changes(self) -> dict[str, object]:

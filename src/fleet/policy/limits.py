@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from msgspec.structs import replace
 
 from fleet.config.settings import Supervisor
 from fleet.model.receipt import Usage
-from fleet.model.session import Progress
+from fleet.model.session import Progress, Session
 from fleet.model.terms import Budget, Terms
 
 MICRO = 1_000_000
@@ -63,6 +65,16 @@ def limits_of(terms: Terms, configured: Supervisor) -> Limits:
 def verifier_limits(timeout_seconds: int, configured: Supervisor) -> Limits:
     """A verifier has its own time, and nothing of the budget of the work that it judges."""
     return Limits(seconds=timeout_seconds, context_pct=configured.context_pressure_threshold_pct)
+
+
+def used_by(sessions: Iterable[Session]) -> Used:
+    """What sessions of a task consumed together. A verifier is not the task's own doing."""
+    total = NOTHING
+    for one in sessions:
+        if one.kind == "work":
+            ran = (one.ended_at - one.started_at) if one.started_at and one.ended_at else 0
+            total = Used(total.usage.plus(one.usage), total.running_ms + ran)
+    return total
 
 
 def exceeded(

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from fleet.config.settings import Settings
 from fleet.errors import FleetError
+from fleet.model.receipt import Usage
 from fleet.model.session import Progress, Session
 from fleet.model.states import IN_PROGRESS, Result, TaskState
 from fleet.model.task import KEPT, Task, effective
+from fleet.model.terms import Terms
 from fleet.store.reads import Reads
+
+if TYPE_CHECKING:
+    from fleet.policy.limits import Used
 
 
 class ReadyLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +94,13 @@ class TaskDetail(TaskLine, frozen=True, kw_only=True):
     updated_at: int
     not_before: int | None
     attempts: int
+    charged: int  # attempts that count
+    max_attempts: int
+    restarts: int
+    escalated: bool  # raised to a person, and not dealt with yet
+    terms: Terms
+    usage: Usage  # of all its sessions together
+    running_ms: int
     question: str | None
     question_kind: str | None
     receipt: str | None
@@ -140,6 +154,9 @@ def detail(
     reads: Reads, settings: Settings, task: Task, *, now: int, edited: dict[str, str | None] | FleetError
 ) -> TaskDetail:
     """One task in full. `edited` is what stands in its task.json that Fleet did not write there."""
+    from fleet.policy.ending import allowance_of  # not at the top: the fast commands show no task in full
+
+    used = _used(reads, task, now)
     unmet = dict(reads.unmet(task.uid))
     fields = _line(reads, settings, task, now)
     return TaskDetail(
@@ -156,6 +173,13 @@ def detail(
         updated_at=task.updated_at,
         not_before=task.not_before,
         attempts=task.epoch,
+        charged=task.charged,
+        max_attempts=allowance_of(task.terms, settings.supervisor).max_attempts,
+        restarts=task.restarts,
+        escalated=task.escalated,
+        terms=task.terms,
+        usage=used.usage,
+        running_ms=used.running_ms,
         question=task.block.text if task.block else None,
         question_kind=task.block.kind if task.block else None,
         receipt=task.receipt,
@@ -163,6 +187,18 @@ def detail(
         edited={} if isinstance(edited, FleetError) else edited,
         edited_error=str(edited) if isinstance(edited, FleetError) else None,
     )
+
+
+def _used(reads: Reads, task: Task, now: int) -> Used:
+    """What its sessions used, the one that runs now with what it has used so far."""
+    from fleet.policy.limits import Used, used_by
+
+    found = used_by(reads.sessions(task=task.uid))
+    if task.session is None:
+        return found
+    began = reads.session(task.session).started_at
+    live = reads.progress(task.session).usage
+    return Used(found.usage.plus(live), found.running_ms + (now - began if began else 0))
 
 
 def _verified(reads: Reads, task: Task) -> bool | None:

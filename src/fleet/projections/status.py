@@ -51,6 +51,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[RunLine]  # those that go on, the newest first
     needs_you: list[Question]  # the first of them
     needs_you_count: int
+    gave_up: list[Question]  # failed, and raised to a person; the newest of them
     supervisors: list[str]
     queue: Feed | None = None  # how the outside queue answered last, where there is one
 
@@ -72,6 +73,7 @@ def status(reads: Reads, home: Home, run: str | None = None) -> Status:
         runs=_runs(reads, run),
         needs_you=asked[:SHOWN],
         needs_you_count=len(asked),
+        gave_up=_gave_up(reads, run) if counts["escalated"] and counts["failed"] else [],
         supervisors=supervisors,
         queue=feedfile.read(home),
     )
@@ -86,3 +88,19 @@ def _runs(reads: Reads, run: str | None) -> list[RunLine]:
         left = each.tasks - sum(ended.get(state.value, 0) for state in ENDED)
         lines.append(RunLine(id=each.id, name=each.name, tasks=each.tasks, left=left))
     return lines
+
+
+def _gave_up(reads: Reads, run: str | None) -> list[Question]:
+    failed = reads.tasks(frozenset({TaskState.FAILED}), run=run, limit=LOOKED_AT, newest_first=True)
+    return [
+        Question(
+            id=task.uid,
+            title=task.title,
+            kind="failed",
+            text=task.reason,
+            asked_at=task.ended_at or task.updated_at,
+            asked_by="",
+        )
+        for task in failed
+        if task.escalated
+    ][:SHOWN]

@@ -11,23 +11,13 @@ from fleet.model.session import Session
 from fleet.model.states import ENDED, IN_PROGRESS, Source, TaskState
 from fleet.model.task import KEPT, Task
 from fleet.policy.ending import allowance_of
+from fleet.policy.limits import limits_of, used_by, used_up
+from fleet.policy.restarting import without_budget
+from fleet.policy.triage import classify, restart_command
 from fleet.projections.queue import Need
 from fleet.store.reads import Reads
 
 K = OutcomeKind
-TRANSIENT, TASK, VERIFIER, NEEDS_HUMAN = "transient", "task", "verifier", "needs-human"
-CLASSES = {
-    K.TRANSIENT: TRANSIENT,
-    K.PLAN_LIMIT: TRANSIENT,
-    K.CONTEXT: TRANSIENT,
-    K.STALLED: TRANSIENT,
-    K.CRASHED: TASK,
-    K.REFUSAL: TASK,
-    K.BUDGET: TASK,
-    K.AUTH: NEEDS_HUMAN,
-    K.DENIED: NEEDS_HUMAN,
-    K.INTERRUPTED: TRANSIENT,  # by somebody else; what a person interrupted is blocked
-}
 MOVING = (
     ev.TaskSubmitted,
     ev.TaskClaimed,
@@ -73,6 +63,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...]  # what a person asked for and no supervisor has carried out yet
     attempts_used: int
     attempts_left: int
+    retry_safe: bool
     sessions: int
     next_at: int | None
     paused_coder: str | None
@@ -83,8 +74,8 @@ def why(reads: Reads, settings: Settings, task: Task, *, now: int) -> Why:
     """Why this task is where it is."""
     sessions = reads.sessions(task=task.uid)
     last = _last(task, sessions)
-    allowed = allowance_of(task.terms, settings.supervisor).max_attempts
-    spent = task.charged
+    allowance = allowance_of(task.terms, settings.supervisor)
+    again = _again(task, sessions, settings, restart_command(task, allowance))
     next_at = task.not_before if task.not_before and task.not_before > now else None
     limited = last is not None and last.outcome == K.PLAN_LIMIT and next_at is not None
     waits = tuple(Need(uid, state) for uid, state in reads.unmet(task.uid))
@@ -98,12 +89,13 @@ def why(reads: Reads, settings: Settings, task: Task, *, now: int) -> Why:
         since=entry.at,
         summary=_summary(task, waits, next_at, limited=limited, supervised=supervised, orphaned=orphaned),
         evidence=entry,
-        classification=_class(task, last, orphaned=orphaned),
-        action=_action(task, waits, next_at, last, supervised=supervised),
+        classification=classify(task, last.outcome if last else None, orphaned=orphaned),
+        action=_action(task, waits, next_at, last, again, supervised=supervised),
         waits_for=waits if task.state is TaskState.QUEUED else (),
         asked=tuple(f"{intent.verb} by {intent.by}" for intent in reads.intents() if intent.target == task.uid),
-        attempts_used=spent,
-        attempts_left=max(0, allowed - spent),
+        attempts_used=task.charged,
+        attempts_left=max(0, allowance.max_attempts - task.charged),
+        retry_safe=task.terms.retry_safe,
         sessions=len(sessions),
         next_at=next_at,
         paused_coder=sessions[-1].coder if limited else None,
@@ -138,23 +130,6 @@ def _remedy(outcome: str, task: Task) -> str:
     return REMEDIES[K(outcome)]
 
 
-def _class(task: Task, last: LastOutcome | None, *, orphaned: bool) -> str | None:
-    """What kind of trouble it is in; None when it is in none."""
-    if orphaned:
-        return TRANSIENT
-    if task.state is TaskState.BLOCKED:
-        return NEEDS_HUMAN
-    if task.state is TaskState.PARTIAL or task.source is Source.VERIFIER:
-        return VERIFIER
-    if task.state is TaskState.FAILED and task.source is Source.TRANSPORT:
-        return TRANSIENT
-    if task.state is TaskState.FAILED:
-        return TASK
-    if task.state is TaskState.QUEUED and last is not None and last.outcome in list(K):
-        return CLASSES.get(K(last.outcome))
-    return None
-
-
 def _summary(
     task: Task, waits: tuple[Need, ...], next_at: int | None, *, limited: bool, supervised: bool, orphaned: bool
 ) -> str:
@@ -183,8 +158,14 @@ def _summary(
             return task.reason
 
 
+def _again(task: Task, sessions: list[Session], settings: Settings, restart: str) -> str:
+    """How it is run again: with more to run on first, where that is what it lacks."""
+    gone = used_up(limits_of(task.terms, settings.supervisor).budget, used_by(sessions))
+    return f"{without_budget(task, gone).hint}; then: {restart}" if gone else restart
+
+
 def _action(
-    task: Task, waits: tuple[Need, ...], next_at: int | None, last: LastOutcome | None, *, supervised: bool
+    task: Task, waits: tuple[Need, ...], next_at: int | None, last: LastOutcome | None, again: str, *, supervised: bool
 ) -> str:
     uid, run = task.uid, "" if supervised else "; start a supervisor: fleet run"
     match task.state:
@@ -197,17 +178,21 @@ def _action(
         case TaskState.BLOCKED if task.block and task.block.kind in KEPT:
             return f"to let it go: fleet bd update {uid} --status open"
         case TaskState.BLOCKED if task.block and task.block.kind == "interrupted":
-            return f"fleet restart {uid}, or fleet stop {uid}"
+            return f"{again}, or fleet stop {uid}"
+        case TaskState.BLOCKED if task.block and task.block.kind == "budget":
+            return f"{again}, or fleet stop {uid}"
         case TaskState.BLOCKED if task.block and task.block.kind == "needs_human" and last:
-            return f"{last.remedy}: fleet restart {uid}"
+            return f"{last.remedy}: {again}"
         case TaskState.BLOCKED:
             return f'fleet answer {uid} "..."'
         case state if state in IN_PROGRESS:
             return f"fleet logs {uid} -f, fleet interrupt {uid}, or fleet restart {uid}{run}"
         case TaskState.CANCELLED if task.skipped_for:
             return f"fleet why {task.skipped_for}"
+        case TaskState.FAILED if task.source is not Source.TRANSPORT:
+            return f"look at what it left: fleet logs {uid}; then, if another try can help: {again}"
         case TaskState.FAILED | TaskState.CANCELLED:
-            return f"fleet restart {uid}"
+            return again
         case _ if task.state in ENDED:
             return "nothing to do"
         case _:

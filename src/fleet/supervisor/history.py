@@ -9,7 +9,7 @@ import msgspec
 from fleet.coders.coder import Coder, SupportsResume
 from fleet.model.outcome import OutcomeKind
 from fleet.model.session import Session
-from fleet.policy.limits import Used
+from fleet.policy.limits import Used, used_by
 from fleet.store.reads import Reads
 
 RESUMED_AFTER = frozenset({"transient", "interrupted", "plan_limit", "stalled", "crashed", "stopped"})
@@ -53,11 +53,7 @@ class History:
 
     def used(self) -> Used:
         """What they consumed, all together."""
-        total = Used()
-        for found in self._before():
-            ran = (found.ended_at - found.started_at) if found.started_at and found.ended_at else 0
-            total = Used(total.usage.plus(found.usage), total.running_ms + ran)
-        return total
+        return used_by(self._before())
 
     def failed_starts(self) -> int:
         """How many sessions in a row, until now, did not start though they were told to."""

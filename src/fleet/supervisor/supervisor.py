@@ -13,16 +13,15 @@ import msgspec
 
 from fleet.config.load import load
 from fleet.errors import ConfigError, Conflict, Fenced, FleetError, LeaseLost
-from fleet.hosts.session import HostedSession
 from fleet.model.outcome import OutcomeKind
 from fleet.model.session import Ending, Session
 from fleet.model.states import LIVE, SessionState, TaskState
 from fleet.model.task import Task
 from fleet.store.engine import Bell
-from fleet.supervisor import intents
 from fleet.supervisor.claimer import Claimer
 from fleet.supervisor.feeder import Feeder
 from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.intents import Intents, end_what_is_left
 from fleet.supervisor.pruner import Pruner
 from fleet.supervisor.runner import SessionRunner
 from fleet.supervisor.wish import Wish
@@ -54,6 +53,7 @@ class Supervisor:
         self.house = house
         self._drain = drain
         self._claimer = Claimer(house)
+        self._intents = Intents(house)
         self._feeder = Feeder(house, house.source) if house.source is not None else None
         self._running: dict[str, SessionRunner] = {}  # by session
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -132,7 +132,7 @@ class Supervisor:
                 if loop.time() >= rescue_at:
                     await self._rescue()
                     rescue_at = loop.time() + min(RESCUE_SECONDS, self.house.lease_seconds / 3)
-                await intents.run_once(self.house, self._running)
+                await self._intents.run_once(self._running)
                 await self._claim()
                 await self._mirror()
                 if self._drain and self._is_done():
@@ -321,9 +321,7 @@ def may_pass(exc: BaseException) -> bool:
 
 async def refuse(house: House, session: Session, why: str) -> None:
     """A session that nobody here can drive: its task waits for a person, and its agent, if it has one, is ended."""
-    hosted = HostedSession(house.transport, str(house.home.sessions), session.id, session.epoch)
-    if not await hosted.abandon():
-        await hosted.stop(grace_seconds=house.settings.supervisor.grace_seconds)
+    await end_what_is_left(house, session)
     end = Ending(outcome="interrupted", state=SessionState.LOST)
     await house.store.pause(session.fence, end, "needs_human", why, by=house.name)
     house.log("session_refused", session=session.id, reason=why)

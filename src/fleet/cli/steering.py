@@ -1,0 +1,43 @@
+"""What the commands that steer share: whom they concern, and how what was decided is told."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.model.intent import Intent
+    from fleet.model.task import Task
+
+DOING = {"interrupt": "Interrupting", "restart": "Restarting", "stop": "Stopping"}
+
+
+def add_target(parser: argparse.ArgumentParser, reason: str) -> None:
+    """Whom it concerns, and why."""
+    parser.add_argument("id", metavar="ID", help="a task, its session, or the worker that has it")
+    add_reason(parser, reason)
+
+
+def add_reason(parser: argparse.ArgumentParser, reason: str) -> None:
+    """Why; it stands in the ledger."""
+    parser.add_argument("--reason", metavar="TEXT", default=reason, help="stands in the ledger, with who asked")
+
+
+def tell_json(context: Context, decided: Task | Intent) -> object:
+    """The task after the decision, or the wish that its supervisor has yet to carry out."""
+    from fleet.cli.show import detail_of
+    from fleet.model.task import Task
+
+    return detail_of(context, decided) if isinstance(decided, Task) else decided
+
+
+def tell_asked(context: Context, intent: Intent) -> None:
+    """That its supervisor was asked."""
+    context.print(f"{DOING[intent.verb]} {intent.target}: its supervisor has been asked")
+
+
+def note_absence(context: Context) -> None:
+    """After a supervisor was asked: that none is there to do it yet."""
+    if not context.reads.supervisors():
+        context.note("no supervisor is running: it is done as soon as one is, `fleet run`")

@@ -1,0 +1,107 @@
+"""What people decide and what bounds a task, on the command line: restart, interrupt, stop, set, why, show, status."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tests.support.cli import Cli
+from tests.support.session_host import until
+
+
+def play(cli: Cli, *steps: dict[str, object], terms: tuple[str, ...] = (), **settings: object) -> str:
+    """A task whose agent does these steps; run until nothing is left to do."""
+    for name, value in {"backoff_seconds": 0, "max_attempts": 2, **settings}.items():
+        cli.ok("config", "set", f"supervisor.{name}={json.dumps(value)}")
+    uid = cli.add("work", "--coder", "scripted", "-d", f"\n@@scripted {json.dumps(steps)}")
+    if terms:
+        cli.ok("task", uid, "set", *terms)
+    drain(cli)
+    return uid
+
+
+def drain(cli: Cli) -> None:
+    """Let a supervisor do what there is to do."""
+    assert cli.run("run", "--drain", "-q").code in (0, 1, 3)  # by what became of the tasks
+
+
+def test_a_budget_that_is_exceeded_waits_and_is_raised(cli: Cli) -> None:
+    """The task says what it used and what it may; a person raises the budget and lets it go on."""
+    terms = ("budget_tokens=99", "budget_pause=true")
+    uid = play(cli, {"usage": [40, 60, 500, 250_000]}, {"tool": "Read"}, terms=terms)
+    shown = cli.ok("show", uid).lines
+    assert "terms:      budget_tokens=99, budget_pause=true" in shown
+    assert any(re.fullmatch(r"used:       100 tokens, 500 cached, 1 tool call, \$0.2500, \d+s", line) for line in shown)
+    assert "attempts:   0 of 2 spent in 1 session; raised to a person" in shown
+    found = cli.json("why", uid)
+    assert (found["classification"], found["last"]["outcome"]) == ("needs-human", "budget")
+    assert found["action"] == (
+        f"raise it: fleet task {uid} set budget_tokens=N; then: fleet restart {uid}, or fleet stop {uid}"
+    )
+    done = cli.run("restart", uid)
+    assert (done.code, done.err.splitlines()) == (
+        1,
+        [
+            f"error: task {uid}: its budget of 99 tokens is used up",
+            f"hint: raise it: fleet task {uid} set budget_tokens=N",
+        ],
+    )
+    cli.ok("task", uid, "set", "budget_tokens=1000")
+    assert cli.ok("restart", uid).lines == [f"Restarted {uid}: it is queued again"]
+    drain(cli)
+    assert cli.json("why", uid)["state"] == "completed"
+    assert cli.json("show", uid)["data"][0]["fleet"]["usage"]["output_tokens"] == 120
+    tail = cli.ok("ledger", "tail", "-n", "50").out
+    assert "alert.raised        budget_exceeded: it" in tail
+    assert "alert.raised        needs_human: budget: it" in tail
+
+
+def test_the_last_attempt_is_spent(cli: Cli) -> None:
+    """Status counts it, why says that a person must force another, and force gives it one."""
+    uid = play(cli, {"end": "transient"})
+    counts = cli.json("status")["counts"]
+    assert (counts["failed"], counts["escalated"], counts["transport_failed"]) == (1, 1, 1)
+    assert f"  what may be done: fleet why {uid}" in cli.ok("status").lines
+    found = cli.json("why", uid)
+    assert (found["classification"], found["attempts_used"], found["attempts_left"]) == ("needs-human", 2, 0)
+    assert found["action"] == f"fleet restart {uid} --force"
+    refused = cli.run("restart", uid)
+    assert (refused.code, "no attempt left (2 of 2 are spent)" in refused.err) == (1, True)
+    cli.ok("restart", uid, "--force")
+    counts = cli.json("status")["counts"]
+    assert (counts["restarted"], counts["escalated"], counts["queued"]) == (1, 0, 1)
+    assert "  restarted 1     escalated 0     interrupted 0   stale 0" in cli.ok("status").lines
+
+
+def test_what_must_not_run_twice(cli: Cli) -> None:
+    """It runs once; what may be done says so."""
+    uid = play(cli, {"end": "transient"}, terms=("retry_safe=false",))
+    text = cli.ok("why", uid).out
+    assert "attempts:  1 used, 1 left, 1 session; not safe to run twice\n" in text
+    assert f"you may:   fleet restart {uid} --force\n" in text
+    assert "terms:      retry_safe=false" in cli.ok("show", uid).lines
+
+
+def test_asking_without_a_supervisor_says_so(cli: Cli) -> None:
+    """A wish is recorded, with who asked; that nobody is there to carry it out is told beside it."""
+    cli.ok("config", "set", "supervisor.coder=command")
+    uid = cli.add("wait", "-d", "sleep 60")
+    cli.ok("run", "--detach")
+    until(lambda: cli.json("show", uid)["data"][0]["fleet"]["state"] == "running", "an agent")
+    cli.ok("run", "stop")
+    done = cli.ok("interrupt", f"{uid}.1", "--reason", "wrong branch")
+    assert done.lines == [f"Interrupting {uid}: its supervisor has been asked"]
+    assert done.err == "no supervisor is running: it is done as soon as one is, `fleet run`\n"
+    assert cli.json("status")["counts"]["stale"] == 1
+    drain(cli)
+    counts = cli.json("status")["counts"]
+    assert (counts["blocked"], counts["interrupted"], counts["stale"]) == (1, 1, 0)
+    assert "it waits for a person (interrupted): wrong branch" in cli.ok("why", uid).out
+
+
+def test_stop_takes_one_of_three(cli: Cli) -> None:
+    """A task, a run or everything; a run that is not there is not found."""
+    for words in ((), ("x", "--all"), ("x", "--run", "r"), ("--all", "--run", "r")):
+        assert cli.run("stop", *words).err.startswith("error: give one task, --run R, or --all")
+    done = cli.run("stop", "--run", "nightly")
+    assert (done.code, done.err) == (4, "error: no run `nightly`\n")
