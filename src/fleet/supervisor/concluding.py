@@ -122,7 +122,7 @@ def _trespassed(attempt: Attempt, paths: tuple[str, ...]) -> ending.Decision:
         usage=attempt.progress.usage,
         duration_ms=_elapsed_ms(attempt),
     )
-    return ending.Finish(verdict)
+    return ending.Finish(verdict, charged=True)
 
 
 def _elapsed_ms(attempt: Attempt) -> int:
