@@ -12,7 +12,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import coder_bench, command_bench, report, ssh_bench, store_bench, supervisor_bench  # noqa: E402  # after it
+from bench import (  # noqa: E402  # after it
+    coder_bench,
+    command_bench,
+    report,
+    run_bench,
+    ssh_bench,
+    store_bench,
+    supervisor_bench,
+)
 
 PARTS = {
     "store": store_bench.run,
@@ -20,6 +28,7 @@ PARTS = {
     "coder": coder_bench.run,
     "supervisor": supervisor_bench.run,
     "ssh": ssh_bench.run,
+    "run": run_bench.run,
 }
 
 
