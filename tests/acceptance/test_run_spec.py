@@ -339,3 +339,24 @@ def test_on_a_terminal(at_work: Cli) -> None:
     assert "2 tasks, 2 left: 1 queued, 1 running" in text
     assert re.search(r"slow +pass +- +1s +30 +\$0\.0015 +.*drawn", text)
     assert "\x1b[2J" not in text
+
+
+def test_coder_and_model_of_the_command_line(at_work: Cli) -> None:
+    """--coder and --model are for tasks that name none, and stay with them whoever runs them."""
+    spec = a_spec(at_work, {"id": "a", "instructions": "x"}, {"id": "b", "instructions": "x", "model": "own"}, sh("c"))
+    assert at_work.run("run", spec, "--coder", "scripted", "--model", "large").code == 0
+    found = {name: at_work.json("inspect", name) for name in "abc"}
+    assert {name: (each["coder"], each["model"]) for name, each in found.items()} == {
+        "a": ("scripted", "large"),
+        "b": ("scripted", "own"),
+        "c": ("command", None),
+    }
+    assert at_work.run("run", spec, "--coder", "scriptd").code == 2
+
+
+def test_a_secret_in_a_title(at_work: Cli) -> None:
+    """`fleet add` keeps no secret either, and says so."""
+    done = at_work.ok("add", "Log in", "-d", "password=hunter22 it is")
+    assert "warning: what looks like a secret is not kept" in done.err
+    uid = done.out.split()[1].rstrip(":")
+    assert "password=<redacted> it is" in at_work.ok("show", uid).out

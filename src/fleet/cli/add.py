@@ -50,10 +50,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.isolation:
             raise UsageError("beads keeps no isolation", hint="fleet config set supervisor.isolation=worktree")
         return beads_queue.add(args, context)
+    description = read_text(args.description)
     task = context.control.add(
         NewTask(
             title=args.title,
-            description=read_text(args.description),
+            description=description,
             coder=args.coder,
             model=args.model or None,
             priority=check_priority(args.priority),
@@ -63,6 +64,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             terms=Terms(isolation=args.isolation),
         )
     )
+    if (task.title, task.description) != (args.title, description):
+        context.note("warning: what looks like a secret is not kept, and the agent will not see it")
     if context.json:
         from fleet.cli.show import detail_of
 

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 from fleet.errors import Conflict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from fleet.cli.context import Context
     from fleet.cli.run_view import View
     from fleet.control.specs import ReadSpec
+    from fleet.model.permission import Permission
     from fleet.model.spec import TaskSpec
     from fleet.projections.plan import Plan
     from fleet.store.reads import Reads
@@ -100,7 +103,7 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
     coders = Coders(
         default=default,
         check=lambda name: check_coder(name, settings.own_coders),
-        permissions=lambda name, task: _permissions(name, task, context),
+        permissions=_permissions(context),
     )
     found = read_spec(args.verb, base=directory(None), coders=coders)
     tasks = tuple(_with_defaults(task, args.coder, args.model, default) for task in found.spec.tasks)
@@ -118,10 +121,14 @@ def _with_defaults(task: TaskSpec, coder: str | None, model: str | None, default
     return replace(task, coder=mine, model=fits)
 
 
-def _permissions(name: str, task: TaskSpec, context: Context) -> Any:
+def _permissions(context: Context) -> Callable[[str, TaskSpec], Sequence[Permission]]:
+    """What each coder makes of the tools of a task; a coder is loaded once."""
+    from functools import cache
+
     from fleet.wiring import load_coder
 
-    return load_coder(name, context.settings).permissions(task.worker.tools, task.worker.tool_profile)
+    load = cache(lambda name: load_coder(name, context.settings))
+    return lambda name, task: load(name).permissions(task.worker.tools, task.worker.tool_profile)
 
 
 def _plan(found: ReadSpec, most: int, args: argparse.Namespace, context: Context) -> Plan:
@@ -135,7 +142,7 @@ def _plan(found: ReadSpec, most: int, args: argparse.Namespace, context: Context
         max_workers=most,
         default_coder=coder,
         default_model=model,
-        permissions=lambda name, task: _permissions(name, task, context),
+        permissions=_permissions(context),
     )
 
 

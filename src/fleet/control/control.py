@@ -69,11 +69,11 @@ class Control:
 
     def submit(self, spec: RunSpec, *, max_workers: int | None = None) -> Submitted:
         """Put the tasks of a spec in the queue, as one run. A task has the labels of its run too."""
+        asks = [task.new() for task in spec.tasks]
+        for name in {asked.coder for asked in asks if asked.coder}:
+            self._check_coder(name)
         new = []
-        for task in spec.tasks:
-            asked = task.new()
-            if asked.coder:
-                self._check_coder(asked.coder)
+        for asked in asks:
             labels = {**spec.labels, **asked.labels}
             new.append(redacted(replace(asked, labels=labels, host=self._machine if asked.cwd else None)))
         run = redacted(spec.new(max_workers=max_workers))

@@ -266,6 +266,14 @@ def test_what_grows_when_it_is_read(tmp_path: Path) -> None:
     assert "it holds more than" in said
 
 
+def test_yaml_has_its_references(tmp_path: Path) -> None:
+    """What is written once may be used again, and changed where it is used; a date is text, as in JSON."""
+    text = "tasks:\n- &one {id: a, instructions: do it, tags: [x], metadata: {due: 2026-01-01}}\n- {<<: *one, id: b}\n"
+    a, b = taken(tmp_path, text, "x.yaml").spec.tasks
+    assert (a.id, b.id, b.instructions, b.tags) == ("a", "b", "do it", ("x",))
+    assert b.metadata == {"due": "2026-01-01"}
+
+
 def test_bytes_and_files_that_are_not_there(tmp_path: Path) -> None:
     """Bytes that are no text are refused; a file that is not there is not found."""
     (tmp_path / "x.json").write_bytes(b'{"id": "\xff\xfe"}')

@@ -105,9 +105,7 @@ def _yaml(text: str) -> Any:
         """Safe YAML whose keys differ, and in which a date is text as it is in JSON."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            self.flatten_mapping(node)
-            pairs = [(self.construct_object(key, deep=True), value) for key, value in node.value]
-            names = [name for name, _ in pairs if isinstance(name, str)]
+            names = [key.value for key, _ in node.value if key.tag.endswith(":str")]  # before others are merged in
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise ValueError(f"the key {twice!r} is given twice, at line {node.start_mark.line + 1}")
