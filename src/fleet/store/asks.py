@@ -116,12 +116,15 @@ def lanes(tx: Tx, name: str) -> list[Lane]:
 
 
 def matching(tx: Tx, word: str, prefix: str) -> list[str]:
-    """The uids that a short form may stand for: the whole, its beginning, or its end."""
+    """The uids that a word may stand for: the whole, then another name of the task, then a beginning or an end."""
     if not word:
         return []  # every id begins with nothing
-    for guess in (word, f"{prefix}-{word}"):
-        if tx.rows("SELECT 1 FROM tasks WHERE uid = ?", guess):
-            return [guess]
+    if tx.rows("SELECT 1 FROM tasks WHERE uid = ?", word):
+        return [word]
+    named = [row[0] for row in tx.rows("SELECT uid FROM tasks WHERE uid = ?", f"{prefix}-{word}")]
+    named += by_other_names(tx, word)
+    if named:
+        return sorted(set(named))
     found: set[str] = set()
     for start in (word, f"{prefix}-{word}"):
         rows = tx.rows(
@@ -146,7 +149,8 @@ def by_other_names(tx: Tx, word: str) -> list[str]:
     busy = [session.task for session in _live(tx) if word in (session.worker, session.worker.rpartition("#")[0])]
     if busy:
         return busy[:ENOUGH]
-    return [row[0] for row in tx.rows("SELECT uid FROM tasks WHERE task_id = ? LIMIT ?", word, ENOUGH)]
+    sql = "SELECT t.uid FROM runs r JOIN tasks t ON t.run = r.id AND t.task_id = ? ORDER BY t.seq DESC LIMIT ?"
+    return [row[0] for row in tx.rows(sql, word, ENOUGH)]
 
 
 def dependents(tx: Tx, uid: str) -> list[tuple[str, str]]:

@@ -52,7 +52,7 @@ class Reads:
         worker that has it, or of the spec (RUN/ID where several runs have it)."""
 
         def ask(tx: Tx) -> Task:
-            found = asks.matching(tx, word, self.prefix) or asks.by_other_names(tx, word)
+            found = asks.matching(tx, word, self.prefix)
             return rows.task(tx, found[0] if len(found) == 1 else resolve(word, found))
 
         return self._engine.read(ask)

@@ -321,6 +321,8 @@ class StoreContract:
         claimed = self.claim_one(store)
         for word in (claimed.session.id, claimed.session.worker, "lint", f"{a.run}/lint"):
             assert store.find(word).uid == a.uid
+        (short,) = store.submit([a_task("s", task_id=a.uid[-1])], run=NewRun(name="short"), by=ME).result()
+        assert store.find(short.task_id).uid == short.uid  # and not the task whose id ends with it
         (b,) = store.submit([a_task("b", task_id="lint")], run=NewRun(name="two"), by=ME).result()
         assert store.find(f"{b.run}/lint").uid == b.uid
         with pytest.raises(Ambiguous):
