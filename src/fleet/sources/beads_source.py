@@ -96,9 +96,10 @@ class BeadsSource:
             found = self.find(issue)
         if found is None or self._is_ours(found):
             return found
-        if found.status == "open":
-            return self.claim(issue)
-        if found.assignee not in ("", self.name):
+        if found.status == "open" and (claimed := self.claim(issue)) is not None:
+            return claimed
+        found = self.find(issue)
+        if found is None or found.assignee not in ("", self.name):
             return None
         answer = self._call("update", issue, "--status", IN_PROGRESS, "--assignee", self.name)
         found = self.find(issue)
@@ -167,9 +168,12 @@ class BeadsSource:
 
     def _known(self) -> Bd:
         if self._bd is None:
-            found = self._find()
-            self._version = found.version()
-            self._bd = found
+            self._bd = self._find()
+            try:
+                self._version = self._bd.version()
+            except BaseException:
+                self._bd = None  # it is looked for again
+                raise
         return self._bd
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from fleet.errors import Conflict, Fenced, FleetError, ProgramError, UsageError
+from fleet.model.ids import TOKEN
 from fleet.model.states import ENDED, IN_PROGRESS, OPEN, TaskState
 from fleet.model.task import BLOCKS, MAX_TITLE, PRIORITIES, Bead, NewTask, Task, TaskEdit
 from fleet.sources.source import Issue, Source
@@ -28,6 +29,7 @@ LOOK_SECONDS = 0.5  # between two cheap looks: has something been touched?
 POLL_SECONDS = 10.0  # between two real ones, where the cheap look says nothing
 LONGEST_WAIT = 60.0  # after failures, and for how long a drain puts up with them
 BY = "bd"
+SAME_ID = "a task of Fleet's own queue has the same id"
 
 
 class Fed(msgspec.Struct, frozen=True):
@@ -50,7 +52,8 @@ class Feeder:
         self._reporter = Reporter(house, source, self._pool)
         self._ask = self._reporter.ask
         self.wake = asyncio.Event()
-        self._idle: bool | None = None  # None: nothing is known yet
+        self._idle = False  # the last round had nothing to do
+        self._other_feeds = False
         self._failing_since = 0.0
         self._failures = 0
         self._error = ""
@@ -61,23 +64,32 @@ class Feeder:
         """Feed until cancelled; while another supervisor of this home does, wait."""
         try:
             while True:
+                guard = Guard(self._house.home.path / "feeder.lock")
                 try:
-                    with Guard(self._house.home.path / "feeder.lock"):
-                        await self._feed()
-                except Conflict as exc:
-                    if isinstance(exc, Fenced):
-                        raise
-                    self._idle = True  # another feeds
-                await asyncio.sleep(POLL_SECONDS)
+                    guard.__enter__()
+                except Conflict:
+                    self._other_feeds = True
+                    await asyncio.sleep(POLL_SECONDS)
+                    continue
+                self._other_feeds = False
+                try:
+                    await self._feed()
+                finally:
+                    guard.__exit__(None, None, None)
         finally:
             self._source.stop()
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def quiet(self) -> bool:
-        """Whether nothing is to be had or told. Raises when the source has failed for too long to know."""
+        """Whether nothing is to be had or told, or somebody else sees to it.
+
+        Raises when the source has failed for too long to know.
+        """
+        if self._other_feeds:
+            return True
         if self._failures and asyncio.get_running_loop().time() - self._failing_since > LONGEST_WAIT:
             raise ProgramError(f"the queue of bd cannot be read: {self._error}", hint="run `fleet doctor`")
-        return bool(self._idle) and self._newest == self._newest_event()
+        return self._idle and self._newest == self._newest_event()
 
     async def _feed(self) -> None:
         loop = asyncio.get_running_loop()
@@ -179,11 +191,13 @@ class Feeder:
 
     def _may_enter(self, issue: Issue) -> bool:
         """Whether a ready issue can become a task now. One whose task goes on already is dealt with elsewhere."""
+        if not TOKEN.fullmatch(issue.id):
+            return self._refuse(issue.id, "its id cannot name a directory")
         if issue.id in self._refused or self._waits(taskfile.beside(self._house.home, issue.id).coder):
             return False
         task = self._house.store.tasks_by_uid([issue.id]).get(issue.id)
         if task is not None and not self._reporter.is_ours(task):
-            return self._refuse(issue.id, "a task of Fleet's own queue has the same id")
+            return self._refuse(issue.id, SAME_ID)
         return task is None or task.state in ENDED or task.state is TaskState.BLOCKED
 
     async def _enter(self, issue: Issue) -> bool:
@@ -196,6 +210,8 @@ class Feeder:
                 host = house.machine if beside.cwd else None
                 fields = _fields(issue) | msgspec.structs.asdict(beside) | {"uid": issue.id, "host": host}
                 (task,) = await store.submit([NewTask(**fields)], by=self._source.name)
+            elif not self._reporter.is_ours(task):
+                return self._refuse(issue.id, SAME_ID)
             elif task.state in ENDED or task.state is TaskState.BLOCKED:
                 await self._edit(task, issue)
                 task = await store.requeue(task.uid, "it is open again in bd", by=BY)
@@ -210,8 +226,9 @@ class Feeder:
         return True
 
     def _refuse(self, issue: str, why: str) -> bool:
-        self._refused.add(issue)
-        self._house.log("issue_refused", issue=issue, reason=why)
+        if issue not in self._refused:
+            self._refused.add(issue)
+            self._house.log("issue_refused", issue=issue, reason=why)
         return False
 
     # what changed there
@@ -238,8 +255,8 @@ class Feeder:
         if needs and not runs:
             return await self._block(task, f"it needs {', '.join(needs)} in bd")
         if issue.status == "open":  # let go by somebody, or by a lease of bd's: it is worked on all the same
-            claimed = await self._ask(self._source.claim, task.uid)
-            return claimed is None and await self._lose(task, "it was taken in bd by somebody else")
+            back = await self._ask(self._source.resume, task.uid)
+            return back is None and await self._lose(task, "it was taken in bd by somebody else")
         if issue.status == "in_progress":
             return not self._is_mine(issue) and await self._lose(task, f"it was taken in bd by {issue.assignee}")
         text = f"it was set to {issue.status} in bd"

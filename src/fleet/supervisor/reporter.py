@@ -107,7 +107,8 @@ class Reporter:
         mine = issue.status == "in_progress" and issue.assignee == source.name
         if not told.moved or (issue.status == "closed" and task.state in ENDED):
             return
-        if told.resumed and not mine:  # also when it has ended again since
+        if not mine and (told.resumed or (task.state is TaskState.COMPLETED and issue.status == "open")):
+            # let go on by a person, and perhaps ended again since; or bd gave it back while it was worked on
             mine = await self.ask(source.resume, uid) is not None
         if mine and (task.state in ENDED or task.state is TaskState.BLOCKED):
             await self._tell_end(task)
