@@ -15,8 +15,8 @@ from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
 from fleet.testing.builders import DEFAULTS, EXITED, a_pass, a_task, slots
 
-TASKS = 50  # in one turn; the turns of both alternate, so that both see the same disk
-PAIRS = 41
+TASKS = 10  # in one turn; the turns of both are short and alternate, so that both see the same disk
+PAIRS = 201
 CALLERS = 64
 CLAIMERS = 8
 

@@ -30,8 +30,8 @@ def encode(value: object) -> str:
 
 
 def facets(task: Task) -> list[str]:
-    """The names under which a task is counted."""
-    names = [task.state.value]
+    """The names under which a task is counted; the first is its state."""
+    names = [str(task.state)]
     if task.state is TaskState.FAILED and task.source:
         names.append(f"{task.source.value}_failed")
     if task.restarts:
@@ -164,7 +164,7 @@ def save_task(tx: Tx, before: Task, after: Task, session: Session | None) -> Non
 
 def _shelf(row: Task) -> str:
     by_session = row.awaits is not None and row.awaits.kind != "manual"
-    return UNVERIFIED if row.state is TaskState.PARTIAL and by_session else row.state.value
+    return UNVERIFIED if row.state is TaskState.PARTIAL and by_session else str(row.state)
 
 
 _QUEUED = "CASE WHEN waiting = 0 THEN 'ready' ELSE 'queued' END"
@@ -202,7 +202,8 @@ def _count(tx: Tx, run_id: str | None, names: list[str], by: int) -> None:
 
 def _counted(task: Task) -> list[str]:
     """The facets that are counted as they change. Every task passes through the others: they are found when asked."""
-    return [name for name in facets(task) if name not in PASSED]
+    names = facets(task)
+    return names[1:] if task.state in PASSED else names
 
 
 def wait(tx: Tx, uid: str, by: int) -> None:
