@@ -53,3 +53,10 @@ class Ssh:
 def sessions_root(reach: Reach) -> str:
     """The directory on a remote host that holds the directories of its sessions."""
     return f"{reach.working_directory.rstrip('/')}/.fleet/sessions"
+
+
+def passed_on(reach: Reach, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the allow-list that have a value here. An agent is given them by `start`, as its secrets are:
+    the runner gives it nothing else of the environment that it was called in.
+    """
+    return {name: environment[name] for name in reach.env_allowlist if name in environment}

@@ -10,7 +10,7 @@ import pytest
 from fleet import hosts, plugins
 from fleet.config.settings import Settings
 from fleet.errors import NotFound
-from fleet.hosts.kinds import sessions_root
+from fleet.hosts.kinds import passed_on, sessions_root
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.ssh.transport import SshTransport
 from fleet.model.reach import Reach
@@ -42,3 +42,9 @@ def test_a_kind_that_is_not_registered() -> None:
 def test_where_sessions_are() -> None:
     """They are below the working directory."""
     assert sessions_root(BUILDER) == "/srv/work/.fleet/sessions"
+
+
+def test_what_is_passed_on() -> None:
+    """An agent gets the variables of the allow-list that have a value, and no other."""
+    reach = Reach(kind="local", env_allowlist=("MY_PROFILE", "NOT_SET"))
+    assert passed_on(reach, {"MY_PROFILE": "x", "OTHER": "y"}) == {"MY_PROFILE": "x"}

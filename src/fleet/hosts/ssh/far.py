@@ -28,7 +28,13 @@ exec 2>&4
 """
 RUN_WITH_INPUT = """
 exec 3<&0 4>&2 2>/dev/null
-sh -c 'echo $$; head -c "$0"; exec >&-; read -r x || kill -s KILL 0' %(size)d <&3 3<&- 4>&- | {
+{
+    read -r me rest </proc/self/stat || me=$(exec sh -c 'echo $PPID')
+    echo $me
+    head -c %(size)d
+    exec >&-
+    read -r x || kill -s KILL 0
+} <&3 3<&- 4>&- | {
     exec 3<&-
     read -r line
     ( exec %(words)s ) 2>&4 4>&-

@@ -1,6 +1,6 @@
 """Many small files in one exchange: each whole or not at all, in their order, with programs that directories share.
 
-The far side gets a function that writes them, on stdin: one that is cut off is no function, and does nothing.
+The far side gets functions that write them, on stdin: what is cut off does nothing, as the call comes last.
 """
 
 from __future__ import annotations
@@ -29,30 +29,61 @@ def digest(programs: Mapping[str, bytes]) -> str:
 
 
 def unpacking(directory: str, files: Mapping[str, bytes], shared: Mapping[str, bytes], *, whole: bool) -> bytes:
-    """The function and its call. `whole`: with the shared programs themselves, not only by their name."""
+    """The functions and their call. `whole`: with the shared programs themselves, not only by their name."""
     kept = f"{directory.rpartition('/')[0]}/{SHARED}/{digest(shared)}"
     lines = [
-        "unpack() {",
+        f"kept={shlex.quote(kept)} new={shlex.quote(f'{directory}.{secrets.token_hex(6)}.new')}",
+        f"goal={shlex.quote(directory)}",
         "umask 077",
-        f"kept={shlex.quote(kept)}",
         f'if [ ! -d "$kept" ]; then {"share || return" if whole else f"code={ABSENT}; return"}; fi',
-        f"mkdir -p {shlex.quote(directory)} && cd {shlex.quote(directory)} || return",
-        *_linked(shared),
+        'if [ ! -e "$goal" ] && cp -al "$kept" "$new" 2>/dev/null; then all_new || return; else one_by_one; fi',
     ]
-    script = "\n".join(lines).encode() + b"\n" + b"".join(_written(files)) + b"code=0\n}\nunpack\n"
-    return (_sharing(shared) if whole else b"") + script
+    main = _function("unpack", "\n".join(lines).encode() + b"\n")
+    contents = [f"file{place}=".encode() + _quoted(data) + b"\n" for place, data in enumerate(files.values())]
+    parts = [*contents, _all_new(files), _one_by_one(files, shared), main]
+    return b"".join([_sharing(shared), *parts] if whole else parts) + b"unpack\n"
+
+
+def _function(name: str, body: bytes) -> bytes:
+    return name.encode() + b"() {\n" + body + b"}\n"
+
+
+def _all_new(files: Mapping[str, bytes]) -> bytes:
+    """A directory that is not there yet is made beside its place, with links to what is shared, and moved.
+
+    That takes the fewest programs. Another may have been quicker: then the move goes into what it made, and the files
+    go there one by one.
+    """
+    folders = [shlex.quote(name) for name in files if name.endswith("/")]
+    made = f"mkdir -p {' '.join(folders)} && ".encode() if folders else b""
+    writes = [
+        f'printf %b "$file{place}" >{shlex.quote(name)} && '.encode()
+        for place, name in enumerate(files)
+        if not name.endswith("/")
+    ]
+    moved = b'{ mv "$new" "$goal" || { rm -rf "$new"; return 1; }; } || return\n'
+    body = b'{ cd "$new" && ' + made + b"".join(writes) + b'cd /; } || { cd / && rm -rf "$new"; return 1; }\n' + moved
+    again = b'inner=$goal/${new##*/}\nif [ -d "$inner" ]; then rm -rf "$inner"; one_by_one; else code=0; fi\n'
+    return _function("all_new", body + again)
+
+
+def _one_by_one(files: Mapping[str, bytes], shared: Mapping[str, bytes]) -> bytes:
+    """Into a directory that may be there."""
+    begin = b'mkdir -p "$goal" && cd "$goal" || return\n'
+    lines = "".join(f"{line}\n" for line in (*_linked(shared), *_written(files)))
+    return _function("one_by_one", begin + lines.encode() + b"code=0\n")
 
 
 def _sharing(shared: Mapping[str, bytes]) -> bytes:
     """The function that keeps the shared programs. Of two that do it at once, either may be first."""
     folders = sorted({name.rpartition("/")[0] for name in shared if "/" in name})
     made = " ".join(shlex.quote(f"./{each}") for each in ("", *folders))
-    lines = [b'share() {\nnew=$kept.$$\nmkdir -p "$new" && cd "$new" && mkdir -p ' + made.encode() + b" || return\n"]
+    lines = [b'fresh=$kept.$$\nmkdir -p "$fresh" && cd "$fresh" && mkdir -p ' + made.encode() + b" || return\n"]
     for name, data in shared.items():
         quoted = shlex.quote(name).encode()
         lines.append(b"printf %b " + _quoted(data) + b" >" + quoted + b" && chmod 700 " + quoted + b" || return\n")
-    lines.append(b'[ -d "$kept" ] || mv "$new" "$kept" || return\ncd / && rm -rf "$new" "$kept/${new##*/}"\n}\n')
-    return b"".join(lines)
+    lines.append(b'[ -d "$kept" ] || mv "$fresh" "$kept" || return\ncd / && rm -rf "$fresh" "$kept/${fresh##*/}"\n')
+    return _function("share", b"".join(lines))
 
 
 def _linked(shared: Mapping[str, bytes]) -> Iterator[str]:
@@ -65,15 +96,14 @@ def _linked(shared: Mapping[str, bytes]) -> Iterator[str]:
             yield f'[ -e {word} ] || ln -s "../{SHARED}/${{kept##*/}}"/{word} {word} || return'
 
 
-def _written(files: Mapping[str, bytes]) -> Iterator[bytes]:
-    for name, data in files.items():
-        quoted = shlex.quote(name).encode()
+def _written(files: Mapping[str, bytes]) -> Iterator[str]:
+    for place, name in enumerate(files):
+        word = shlex.quote(name)
         if name.endswith("/"):
-            yield b"[ -d " + quoted + b" ] || mkdir -p " + quoted + b" || return\n"
+            yield f"[ -d {word} ] || mkdir -p {word} || return"
             continue
-        new = shlex.quote(f".{name.replace('/', '.')}.{secrets.token_hex(6)}.put").encode()
-        write = b"printf %b " + _quoted(data) + b" >" + new + b" && mv -f " + new + b" " + quoted
-        yield write + b" || { rm -f " + new + b"; return; }\n"
+        new = shlex.quote(f".{name.replace('/', '.')}.{secrets.token_hex(6)}.put")
+        yield f'printf %b "$file{place}" >{new} && mv -f {new} {word} || {{ rm -f {new}; return; }}'
 
 
 def _quoted(data: bytes) -> bytes:
