@@ -17,7 +17,10 @@ import apsw
 import psycopg
 import pytest
 
-from fleet.model.states import OPEN
+from fleet.model.event import AlertRaised
+from fleet.model.states import OPEN, Result
+from fleet.model.terms import Budget, Terms
+from fleet.testing.audit import audit
 from tests.support.disks import small_disk
 from tests.support.session_host import kill, until
 from tests.support.supervised import POINTS, RESCUES, STOPS, Campaign, kill_all
@@ -200,3 +203,20 @@ def test_a_full_disk_delays_and_loses_nothing(tmp_path: Path) -> None:
             (disk / "filler").unlink()
             assert supervisor.wait(60) == 0, campaign.errors()
         campaign.check()
+
+
+@pytest.mark.parametrize("point", ["stopping", "stopped", "concluding", "settling"])
+def test_why_a_session_was_ended_outlives_us(tmp_path: Path, point: str) -> None:
+    """A session that exceeded its budget fails for that, with one receipt and one alert, wherever we are killed."""
+    campaign = Campaign(tmp_path)
+    (uid,) = campaign.add(lines=1000, pause=0.05, terms=Terms(budget=Budget(max_seconds=1)))
+    campaign.killed_at(point)
+    campaign.drain()
+    until(lambda: not campaign.left(), "the end of all agents")
+    with campaign.store() as store:
+        audit(store)
+        (receipt,) = store.receipts(task=uid)
+        events = [entry.event for entry in store.chain(uid)]
+    assert receipt.result is Result.TIMEOUT
+    assert receipt.reason.endswith("more than its budget of 1 s")
+    assert [event.alert.value for event in events if isinstance(event, AlertRaised)] == ["budget_exceeded"]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from fleet.projections.status import Status
 
 
+ASKED = frozenset({"question", "permission", "secret", "destructive"})  # an answer is what helps
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet status`."""
     parser.add_argument("--run", metavar="R", help="only the tasks of this run")
@@ -62,16 +65,13 @@ def _lines(found: Status) -> list[str]:
     if found.runs:
         lines += ["", "Runs:"]
         lines += [f"  {each.id}  {each.name}: {count(each.tasks, 'task')}, {each.left} left" for each in found.runs]
-    if found.needs_you or found.gave_up:
+    if needs := [*found.needs_you, *found.gave_up]:
         lines += ["", "Needs you:"]
-        for question in (*found.needs_you, *found.gave_up):
-            lines.append(f"  {question.id}  {question.kind}, {ago(question.asked_at)}: {question.text}")
-    if found.gave_up:
-        lines.append(f"  what may be done: fleet why {found.gave_up[0].id}")
-    if found.needs_you:
-        lines.append(f'  answer with: fleet answer {found.needs_you[0].id} "..."')
-        if found.needs_you_count > len(found.needs_you):
-            lines.append(f"  and {found.needs_you_count - len(found.needs_you)} more: fleet questions")
+        lines += [f"  {each.id}  {each.kind}, {ago(each.asked_at)}: {each.text}" for each in needs]
+    lines += [f'  answer with: fleet answer {each.id} "..."' for each in found.needs_you if each.kind in ASKED][:1]
+    lines += [f"  what may be done: fleet why {each.id}" for each in needs if each.kind not in ASKED][:1]
+    if found.needs_you_count > len(found.needs_you):
+        lines.append(f"  and {found.needs_you_count - len(found.needs_you)} more: fleet questions")
     lines.append("")
     names = ", ".join(found.supervisors)
     lines.append(f"Supervisors: {names}" if names else "Supervisors: none is running")

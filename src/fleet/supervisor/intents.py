@@ -92,7 +92,10 @@ async def _without_session(house: House, intent: Intent, task: Task) -> None:
                 task = await store.requeue(task.uid, _reason(intent), by=intent.by)
     except LeaseLost:
         raise
-    except Conflict:  # it was claimed in between: the next round has its session
+    except Conflict as exc:
+        if store.task(task.uid).state in IN_PROGRESS:
+            return  # it was claimed in between: the next round has its session
+        await store.fulfil(intent.id, "refused", by=by, detail=str(exc))
         return
     did = "done" if task.state in DONE.get(intent.verb, frozenset()) else "refused"
     await store.fulfil(intent.id, did, by=by, detail=f"the task is {task.state.value}")
