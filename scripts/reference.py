@@ -45,9 +45,11 @@ PLAIN: dict[Any, str] = {
 EXIT_CODES = {
     0: "fine",
     1: "something failed; or the thing is not in a state that allows this",
-    2: "wrong usage, a value that cannot be taken, or settings that cannot be used",
+    2: "wrong usage, a value that cannot be taken, or settings or a spec that cannot be used",
+    3: "not finished: results wait for a verifier or a person, or a supervisor did not start",
     4: "not found: a task, a file, a home",
     130: "interrupted with Ctrl-C",
+    143: "ended by SIGTERM",
 }
 
 

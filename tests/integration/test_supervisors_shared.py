@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -108,3 +109,17 @@ def test_a_lock_says_who_holds_it_and_ends_with_its_holder(tmp_path: Path) -> No
         assert [one.name for one in holders(tmp_path)] == ["sup-c"]
     with Guard(tmp_path / "supervisor.lock", "sup-one"):
         assert [one.name for one in holders(tmp_path)] == ["sup-one"]
+
+
+@pytest.mark.postgres
+def test_a_run_on_a_shared_queue(campaign: Campaign) -> None:
+    """A run keeps to its cap and ends by itself: supervised by its own process, and beside another supervisor."""
+    alone = "mkdir busy && sleep 0.1 && rmdir busy"
+    spec = campaign.work / "spec.json"
+    spec.write_text(json.dumps([{"id": f"t{n}", "command": alone, "cwd": str(campaign.work)} for n in range(3)]))
+    for beside in (False, True):
+        if beside:
+            campaign.cli.ok("run", "--detach")
+        told = json.loads(campaign.cli.ok("run", str(spec), "--max-workers", "1", "--json").out)
+        assert told["run"]["counts"]["completed"] == 3
+        assert campaign.cli.run("run", "status").code == (0 if beside else 1)

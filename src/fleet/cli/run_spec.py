@@ -143,6 +143,7 @@ def _plan(found: ReadSpec, most: int, args: argparse.Namespace, context: Context
         default_coder=coder,
         default_model=model,
         permissions=_permissions(context),
+        shares=configured.share_directories or configured.isolation == "worktree",
     )
 
 
@@ -162,7 +163,8 @@ def _print_plan(found: Plan, context: Context) -> int:
         coder = f"{task.coder}/{task.model}" if task.model else task.coder
         context.print(f"  {task.id}: {task.title}")
         needs = f", after {', '.join(task.needs)}" if task.needs else ""
-        context.print(f"    {coder} on {' or '.join(task.workers)}, in {task.cwd}{needs}")
+        turns = " (one agent at a time)" if task.waits_for_directory else ""
+        context.print(f"    {coder} on {' or '.join(task.workers)}, in {task.cwd}{turns}{needs}")
         for each in task.enforces:
             context.print(f"    {each.field}: {each.how}")
     return 0

@@ -10,7 +10,7 @@ import msgspec
 
 from fleet.model.receipt import Usage
 from fleet.model.states import SessionState
-from fleet.model.task import Task
+from fleet.model.task import NewTask, Task
 
 
 class Fence(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ def _parse(key: str) -> Lane:
     return msgspec.json.decode(key, type=Lane)
 
 
-def changed_in_place(task: Task) -> str | None:
+def changed_in_place(task: Task | NewTask) -> str | None:
     """The directory that an agent on this task changes under the feet of others; None where it does not.
 
     What a command does there is its author's affair: commands of one run may well share a directory.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from fleet.model.permission import Permission
 from fleet.model.scorer import LATER
+from fleet.model.session import changed_in_place
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.model.task import effective
 
@@ -30,6 +32,7 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     cwd: str | None
     workers: tuple[str, ...]  # those that can take it
+    waits_for_directory: bool  # another task works in its directory too: they take turns
     enforces: tuple[Enforced, ...]
 
 
@@ -50,12 +53,14 @@ def plan(
     default_coder: str,
     default_model: str,
     permissions: Callable[[str, TaskSpec], Sequence[Permission]],
+    shares: bool = False,
 ) -> Plan:
     """The plan of a spec that can be run."""
     levels = _levels(spec.tasks)
     planned = []
-    for task in spec.tasks:
-        new = task.new()
+    news = [task.new() for task in spec.tasks]
+    users = Counter(changed_in_place(new) for new in news)
+    for task, new in zip(spec.tasks, news, strict=True):
         chosen = effective(new.coder, new.model, default_coder=default_coder, default_model=default_model)
         planned.append(
             PlannedTask(
@@ -67,6 +72,7 @@ def plan(
                 model=chosen.model,
                 cwd=task.cwd,
                 workers=_workers(spec, task, max_workers),
+                waits_for_directory=not shares and changed_in_place(new) is not None and users[new.cwd] > 1,
                 enforces=(*_enforced(task), *_permitted(permissions(chosen.coder, task))),
             )
         )

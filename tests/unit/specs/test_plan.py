@@ -38,6 +38,19 @@ def test_who_takes_a_task() -> None:
     assert (a.coder, a.model, b.coder, b.model) == ("claude", "sonnet", "command", None)
 
 
+def test_who_waits_for_a_directory() -> None:
+    """Agents that change one directory in place take turns; a command, a reader and a worktree do not."""
+    made = planned(
+        {"id": "a", "instructions": "x", "cwd": "/w"},
+        {"id": "b", "instructions": "x", "cwd": "/w"},
+        {"id": "c", "command": "x", "cwd": "/w"},
+        {"id": "d", "instructions": "x", "cwd": "/w", "worker": {"tool_profile": "read-only"}},
+        {"id": "e", "instructions": "x", "cwd": "/w", "isolation": "worktree"},
+        {"id": "f", "instructions": "x", "cwd": "/v"},
+    )
+    assert [task.id for task in made.tasks if task.waits_for_directory] == ["a", "b"]
+
+
 def test_every_bound_is_told() -> None:
     """What is given is told with what it does; what is not given is not."""
     (task,) = planned(
