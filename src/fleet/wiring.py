@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fleet.store.engine import Engine
     from fleet.store.reads import Reads
     from fleet.store.store import Store
-    from fleet.supervisor.house import House, Only
+    from fleet.supervisor.house import House, Only, OnlyVerify
     from fleet.supervisor.journal import Echo
 
 
@@ -146,7 +146,7 @@ def open_house(
     coder: str | None,
     model: str | None,
     echo: Echo | None,
-    only: Only | None = None,
+    only: Only | OnlyVerify | None = None,
 ) -> House:
     """What a supervisor needs, on this machine."""
     import os

@@ -160,6 +160,19 @@ class Control:
         task = self._store.settle(found.uid, verdict, by=self._by).result()
         return self._written(task)
 
+    def verify(self, word: str) -> Task:
+        """Have the verifier of a task run, for the first time or again."""
+        from fleet.control.judging import verify_again
+
+        return self._written(verify_again(self._store, self._store.find(word), by=self._by))
+
+    def judge(self, word: str, *, passed: bool, note: str) -> Task:
+        """A person's verdict on a result."""
+        from fleet.control.judging import settle_by_hand
+
+        task = self._store.find(word)
+        return self._written(settle_by_hand(self._store, task, passed=passed, note=note, by=self._by))
+
     def requeue(self, word: str, reason: str) -> Task:
         """Put a task that ended or is held back into the queue."""
         task = self._store.requeue(self._store.find(word).uid, reason, by=self._by).result()

@@ -6,11 +6,20 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from fleet.model.receipt import Score
-from fleet.model.scorer import LATER, All, Any, AnyScorer, kind_of, leaves
-from fleet.model.states import Source
+from fleet.model.receipt import Awaits, Score
+from fleet.model.scorer import LATER, All, Any, AnyScorer, Command, VerifierPrompt, kind_of, leaves
+from fleet.model.states import Result, Source
 
+PLAIN = frozenset({"command", "scripted"})  # coders that cannot judge
 EPSILON = 1e-9  # shares of weights are sums of fractions
+
+
+class Work(msgspec.Struct, frozen=True):
+    """Who did the work that is to be judged, and where."""
+
+    coder: str | None
+    model: str | None
+    host: str | None
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +53,25 @@ def pending(declared: AnyScorer, scores: Iterable[Score]) -> list[tuple[str, Any
     known = {score.at for score in scores}
     missing = [(at, leaf) for at, leaf in leaves(declared) if at not in known]
     return sorted(missing, key=lambda found: kind_of(found[1]) == "manual")
+
+
+def awaited(at: str, leaf: AnyScorer, work: Work) -> Awaits:
+    """What a partial receipt waits for: where the files are, and by whom it is to be judged.
+
+    A coder that only does as it is told cannot judge: then whoever is configured does.
+    """
+    if isinstance(leaf, Command):
+        return Awaits(kind="command", at=at, coder="command", host=work.host)
+    if isinstance(leaf, VerifierPrompt):
+        coder = leaf.coder or (None if work.coder in PLAIN else work.coder)
+        model = leaf.model or (work.model if coder == work.coder else None)
+        return Awaits(kind="verifier_prompt", at=at, coder=coder, model=model, host=work.host)
+    return Awaits(kind="manual", at=at, host=work.host)
+
+
+def still_known(scores: Iterable[Score], result: Result) -> list[Score]:
+    """The scores of a receipt that count for the next. Where an end is taken back, verifiers and people judge anew."""
+    return [score for score in scores if result is Result.PARTIAL or score.kind not in LATER]
 
 
 def settled_now(declared: AnyScorer) -> list[tuple[str, AnyScorer]]:

@@ -10,7 +10,7 @@ from fleet.errors import Conflict, NotFound, UsageError
 from fleet.model.session import Claimed, Slot
 from fleet.model.task import TaskEdit
 from fleet.store import taskfile
-from fleet.supervisor.house import House
+from fleet.supervisor.house import House, OnlyVerify
 
 LOOKED_AT = 1000
 
@@ -32,6 +32,8 @@ class Claimer:
         free = free[: max(0, wanted - len(busy))]
         if not free:
             return []
+        if isinstance(house.only, OnlyVerify):
+            return await self._verify(house.only.task, free[0])
         paused, runs = house.paused(), house.runs()
         for run in runs or (None,):
             await self._take_file_edits(len(free), paused, run)
@@ -43,6 +45,12 @@ class Claimer:
             house.at("taken")
             house.log("task_claimed", task=found.task.uid, session=found.session.id, coder=found.session.coder)
         return claimed
+
+    async def _verify(self, uid: str, name: str) -> list[Claimed]:
+        """The one task whose verifier is to run, if it is due."""
+        slot = Slot(worker=name, host=self._house.machine, paused_coders=self._house.paused())
+        found = await self._house.store.claim_verify(self._house.name, uid, slot, self._house.defaults)
+        return [found] if found is not None else []
 
     async def _take_file_edits(self, n: int, paused: frozenset[str], run: str | None) -> None:
         """What people changed by hand in the task.json of those that come next."""

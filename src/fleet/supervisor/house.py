@@ -30,6 +30,12 @@ class Only(msgspec.Struct, frozen=True):
     slots: int
 
 
+class OnlyVerify(msgspec.Struct, frozen=True):
+    """The one task whose verifier a supervisor is there for."""
+
+    task: str
+
+
 class House:
     """One supervisor's surroundings. `wake` is set by whatever gives the loops something to do."""
 
@@ -51,7 +57,7 @@ class House:
         at: Callable[[str], object] = lambda _: None,
         mirror: Callable[[], object] = lambda: None,
         source: Source | None = None,
-        only: Only | None = None,
+        only: Only | OnlyVerify | None = None,
     ) -> None:
         self.name = name
         self.store = store
@@ -80,11 +86,13 @@ class House:
     @property
     def slots(self) -> int:
         """How many sessions we run at once."""
+        if isinstance(self.only, OnlyVerify):
+            return 1
         return self.only.slots if self.only is not None else self.settings.supervisor.max_concurrent
 
     def runs(self) -> frozenset[str] | None:
         """The runs whose tasks we take: ours, and those that were handed to us since. None: all tasks."""
-        if self.only is None:
+        if not isinstance(self.only, Only):
             return None
         ours = self.store.run(self.only.run)
         newer = {

@@ -112,7 +112,7 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
 
 def feedback(attempt: Attempt) -> str:
     """Why the attempt before this one did not pass, in its verifier's words; empty where there is nothing to say."""
-    if not attempt.task.charged:
+    if not attempt.task.receipts:
         return ""
     last = attempt.house.store.receipts(task=attempt.task.uid)[-1]
     judged = last.scorer is not None or last.reason.startswith(MISSING)

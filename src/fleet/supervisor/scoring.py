@@ -9,20 +9,19 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet import plugins
-from fleet.errors import FleetError, TransportError
+from fleet.errors import TransportError
 from fleet.hosts.collect import Shelf
 from fleet.hosts.git import commit
 from fleet.model.outcome import Outcome, OutcomeKind
-from fleet.model.receipt import ArtifactRef, Awaits, Score, Verdict
-from fleet.model.scorer import AnyScorer, Command, ExitCode, Manual, Plugin, VerifierPrompt, kind_of, leaves
+from fleet.model.receipt import ArtifactRef, Score, Verdict
+from fleet.model.scorer import AnyScorer, Command, ExitCode, Manual, VerifierPrompt, kind_of, leaves
 from fleet.model.states import Result, Source
 from fleet.policy.redaction import redact
-from fleet.policy.verdict import judge, pending, settled_now
-from fleet.scorers.scorer import Evidence, Scorer, Wants, broken
+from fleet.policy.verdict import Work, awaited, judge, pending, settled_now
+from fleet.scorers.judging import scored, wanted
+from fleet.scorers.scorer import Evidence, Scorer, Wants
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.gathering import MISSING, Gathered, gather
-
-PLAIN = frozenset({"command", "scripted"})  # coders that cannot judge: they do as they are told
 
 
 def as_expected(attempt: Attempt, outcome: Outcome, code: int | None) -> Outcome:
@@ -39,7 +38,7 @@ async def checked(attempt: Attempt, verdict: Verdict, code: int | None) -> Verdi
     declared = attempt.scorer
     passing = verdict.result is Result.PASS
     parts = settled_now(declared) if declared is not None and passing else []
-    gathered = await _gathered(attempt, code, [_wants(leaf) for _, leaf in parts])
+    gathered = await _gathered(attempt, code, wanted(parts, load_scorer))
     after = await commit_of(attempt)
     verdict = replace(
         verdict,
@@ -53,30 +52,27 @@ async def checked(attempt: Attempt, verdict: Verdict, code: int | None) -> Verdi
         reason = f"{MISSING}: {', '.join(gathered.missing)}"
         verdict = replace(verdict, result=Result.FAIL, source=Source.TASK, reason=reason, score=0.0)
     elif passing and declared is not None:
-        scores = await asyncio.to_thread(scored, parts, gathered.evidence, Shelf(attempt.house.home.artifacts))
-        verdict = verdict_on(attempt, declared, scores, verdict)
+        scores = await asyncio.to_thread(scores_of, attempt, parts, gathered.evidence)
+        session = attempt.session
+        worker = Work(session.coder, session.model, session.host)
+        verdict = verdict_on(declared, scores, verdict, worker)
     return await with_receipt(attempt, verdict)
 
 
-def scored(parts: Sequence[tuple[str, AnyScorer]], evidence: Evidence, shelf: Shelf) -> list[Score]:
-    """What the scorers of these parts say; each once, in order. It may take a while."""
-    found = []
-    for at, leaf in parts:
-        try:
-            score = load(leaf).score(leaf, evidence, shelf.read)
-        except (FleetError, OSError) as exc:
-            score = broken(kind_of(leaf), f"it could not be judged: {exc}")
-        found.append(replace(score, at=at, evidence=tuple(redact(line) for line in score.evidence)))
+def scores_of(attempt: Attempt, parts: Sequence[tuple[str, AnyScorer]], evidence: Evidence) -> list[Score]:
+    """What the scorers of these parts say, with nothing secret in it."""
+    read = Shelf(attempt.house.home.artifacts).read
+    found = scored(parts, evidence, read, load_scorer)
+    return [replace(score, evidence=tuple(redact(line) for line in score.evidence)) for score in found]
+
+
+def load_scorer(name: str) -> Scorer:
+    """A scorer by its name."""
+    found: Scorer = plugins.load("scorers", name)
     return found
 
 
-def load(leaf: AnyScorer) -> Scorer:
-    """The scorer that a declaration names."""
-    found: Scorer = plugins.load("scorers", leaf.name if isinstance(leaf, Plugin) else kind_of(leaf))
-    return found
-
-
-def verdict_on(attempt: Attempt, declared: AnyScorer, scores: Sequence[Score], work: Verdict) -> Verdict:
+def verdict_on(declared: AnyScorer, scores: Sequence[Score], work: Verdict, worker: Work) -> Verdict:
     """What the scores come to, as a verdict on the work; partial while it depends on what is not known yet."""
     judged = judge(declared, scores)
     verdict = replace(
@@ -89,24 +85,11 @@ def verdict_on(attempt: Attempt, declared: AnyScorer, scores: Sequence[Score], w
     )
     if judged.passed is None:
         at, leaf = pending(declared, scores)[0]
-        awaits = awaited(attempt, at, leaf)
+        awaits = awaited(at, leaf, worker)
         return replace(verdict, result=Result.PARTIAL, source=None, reason=_waits(leaf), awaits=awaits)
     if judged.passed:
         return replace(verdict, result=Result.PASS, source=None)
     return replace(verdict, result=Result.FAIL, source=judged.source, reason=judged.reason)
-
-
-def awaited(attempt: Attempt, at: str, leaf: AnyScorer) -> Awaits:
-    """What a partial receipt waits for: where its files are, and by whom it is to be judged."""
-    host, session = attempt.session.host, attempt.session
-    if isinstance(leaf, Command):
-        return Awaits(kind="command", at=at, coder="command", host=host)
-    if isinstance(leaf, VerifierPrompt):
-        own = None if session.coder in PLAIN else session.coder
-        coder = leaf.coder or own or attempt.house.defaults.coder
-        model = leaf.model or (session.model if coder == session.coder and not attempt.verifies else None)
-        return Awaits(kind="verifier_prompt", at=at, coder=coder, model=model, host=host)
-    return Awaits(kind="manual", at=at, host=host)
 
 
 async def with_receipt(attempt: Attempt, verdict: Verdict) -> Verdict:
@@ -145,13 +128,6 @@ async def _gathered(attempt: Attempt, code: int | None, wants: Sequence[Wants]) 
         except TransportError as exc:
             attempt.silent(exc)
             await attempt.pause_after_silence()
-
-
-def _wants(leaf: AnyScorer) -> Wants:
-    try:
-        return load(leaf).wants(leaf)
-    except FleetError:  # its score will say so
-        return Wants()
 
 
 def _waits(leaf: AnyScorer) -> str:

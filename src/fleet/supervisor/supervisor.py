@@ -20,7 +20,7 @@ from fleet.model.task import Task
 from fleet.store.engine import Bell
 from fleet.supervisor.claimer import Claimer
 from fleet.supervisor.feeder import Feeder
-from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.house import House, OnlyVerify, now_ms
 from fleet.supervisor.intents import Intents, end_what_is_left
 from fleet.supervisor.pruner import Pruner
 from fleet.supervisor.runner import SessionRunner
@@ -31,6 +31,7 @@ RESCUE_SECONDS = 10.0
 STOP_SECONDS = 20.0  # for agents to end, beside their graces
 AGAIN_SECONDS = 1.0  # after something that may be better by then
 LOOKED_AT = 1000
+SOON_MS = 60_000
 MIRROR_SECONDS = 0.5
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -159,12 +160,21 @@ class Supervisor:
 
     def _is_done(self) -> bool:
         """Whether nothing is left to do: of all, or of the one run that we are there for."""
-        if self.house.only is None:
+        only = self.house.only
+        if only is None:
             return not self._tasks and not self._more_to_come()
-        run = self.house.only.run
+        if isinstance(only, OnlyVerify):
+            return not self._tasks and not self._verifies_soon(only.task)
+        run = only.run
         return not any(driven.session.run == run for driven in self._running.values()) and not self.house.store.moving(
             run
         )
+
+    def _verifies_soon(self, uid: str) -> bool:
+        """Whether the verifier of a task is still to run, and not only at some later time."""
+        task = self.house.store.task(uid)
+        waits = task.state is TaskState.PARTIAL and task.awaits is not None and task.awaits.kind != "manual"
+        return waits and (task.not_before or 0) < now_ms() + SOON_MS
 
     def _more_to_come(self) -> bool:
         """Whether something is ready for us, or will be by itself once its time has come."""
@@ -186,6 +196,8 @@ class Supervisor:
             house.log("supervisor_gone", supervisor=gone.id)
         self._recall_limits()
         orphans = store.orphans()
+        if isinstance(house.only, OnlyVerify):
+            orphans = [orphan for orphan in orphans if orphan.task == house.only.task]
         known = store.supervisors(present=False) if orphans else []
         near = {one.id for one in known if one.machine == house.place}
         runs = house.runs()

@@ -15,15 +15,17 @@ from fleet.hosts.collect import Shelf
 from fleet.hosts.files import whole
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.receipt import ArtifactRef, Awaits, Receipt, Score, Verdict
-from fleet.model.scorer import LATER, Command
+from fleet.model.scorer import Command
 from fleet.model.states import Result, Source
 from fleet.policy import ending
 from fleet.policy.redaction import redact
+from fleet.policy.verdict import PLAIN, still_known
+from fleet.policy.verdict import Work as Worker
 from fleet.scorers.scorer import Evidence, TextSeen, broken
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.gathering import tail
 from fleet.supervisor.house import now_ms
-from fleet.supervisor.scoring import PLAIN, scored, verdict_on, with_receipt
+from fleet.supervisor.scoring import scores_of, verdict_on, with_receipt
 from fleet.supervisor.wish import recalled
 from fleet.supervisor.words import last_words
 
@@ -118,7 +120,7 @@ async def _judge(attempt: Attempt, outcome: Outcome, code: int | None) -> ending
     attempt.house.at("judging")
     score = await asyncio.to_thread(_score, attempt, outcome, evidence)
     work = _work(attempt, judged, refs)
-    verdict = verdict_on(attempt, declared, [*_known(judged), score], work)
+    verdict = verdict_on(declared, [*_known(judged), score], work, _done_by(judged))
     if verdict.result is Result.PASS:
         words = score.evidence[0] if score.evidence else "it passed"
         verdict = replace(verdict, reason=f"{score.kind}: {words}")
@@ -137,7 +139,7 @@ def _score(attempt: Attempt, outcome: Outcome, evidence: Evidence) -> Score:
         return replace(broken(kind, f"the verifier asked a person: {redact(attempt.progress.asked_text)}"), at=at)
     if kind != "command" and outcome.kind is not K.OK and not evidence.timed_out:
         return replace(broken(kind, f"the verifier failed: {redact(outcome.reason)}"), at=at)
-    return scored([(at, attempt.leaf)], evidence, Shelf(attempt.house.home.artifacts))[0]
+    return scores_of(attempt, [(at, attempt.leaf)], evidence)[0]
 
 
 def _failed(attempt: Attempt, verdict: Verdict) -> ending.Decision:
@@ -154,7 +156,7 @@ def _broken(attempt: Attempt, reason: str) -> ending.Decision:
     judged, awaits = _judged(attempt), _awaits(attempt)
     score = replace(broken(awaits.kind, f"the verifier could not be run: {reason}"), at=awaits.at)
     assert attempt.scorer is not None
-    verdict = verdict_on(attempt, attempt.scorer, [*_known(judged), score], _work(attempt, judged, ()))
+    verdict = verdict_on(attempt.scorer, [*_known(judged), score], _work(attempt, judged, ()), _done_by(judged))
     return ending.Finish(verdict) if verdict.result is Result.PARTIAL else _failed(attempt, verdict)
 
 
@@ -251,10 +253,11 @@ def _judged(attempt: Attempt) -> Receipt:
 
 
 def _known(judged: Receipt) -> list[Score]:
-    """The scores that still count. Where an end was taken back, those of verifiers and people are asked for anew."""
-    if judged.result is Result.PARTIAL:
-        return list(judged.scores)
-    return [score for score in judged.scores if score.kind not in LATER]
+    return still_known(judged.scores, judged.result)
+
+
+def _done_by(judged: Receipt) -> Worker:
+    return Worker(judged.coder, judged.model, judged.host)
 
 
 def _awaits(attempt: Attempt) -> Awaits:

@@ -1,0 +1,83 @@
+"""What a task left: listed by reference, each kept under its sha256. `--open KIND` prints one.
+
+W is a task, a session or a worker; of a task, what its receipt in force refers to.
+
+Examples:
+  fleet artifacts fleet-abc
+  fleet artifacts fleet-abc --open report
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fleet.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.projections.receipts import Kept
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet artifacts`."""
+    parser.add_argument("id", metavar="W", help="a task, a session or a worker")
+    parser.add_argument("--open", metavar="KIND", help="print the artifact of this kind, or at this path")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """List them, or print one."""
+    from fleet.projections.receipts import artifacts
+
+    task = context.reads.find(args.id)
+    found = artifacts(context.reads, task, context.home.artifacts)
+    if args.open is not None:
+        return _open(args.open, task.uid, found, context)
+    if context.json:
+        context.print_json(found)
+        return 0
+    _list(found, context)
+    if not found:
+        context.note(f"{task.uid} has left nothing")
+    return 0
+
+
+def _list(found: list[Kept], context: Context) -> None:
+    from fleet.cli.transcript import printable
+    from fleet.cli.words import pad
+
+    rows = [(one.kind, f"{one.place}:{one.path}", str(one.size), one.mime_type, one.sha256[:12]) for one in found]
+    widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
+    for row in rows:
+        cells = [pad(printable(text), width) for text, width in zip(row, widths, strict=True)]
+        context.print("  ".join(cells).rstrip())
+
+
+def _open(word: str, uid: str, found: list[Kept], context: Context) -> int:
+    """Its bytes as they are; what a terminal could not show is not sent to one."""
+    wanted = [one for one in found if one.kind == word] or [one for one in found if one.path == word]
+    if not wanted:
+        kinds = ", ".join(dict.fromkeys(one.kind for one in found)) or "nothing"
+        raise NotFound(f"{uid} has left no `{word}`", hint=f"it left: {kinds}")
+    if context.json:
+        context.print_json(wanted[0])
+        return 0
+    data = _content(wanted[0])
+    if context.out.isatty() and b"\0" in data:
+        raise Conflict(f"{wanted[0].path} is no text", hint=f"its content is in {wanted[0].kept_at}")
+    context.out.flush()
+    context.out.buffer.write(data)
+    context.out.buffer.flush()
+    return 0
+
+
+def _content(ref: Kept) -> bytes:
+    import hashlib
+    from pathlib import Path
+
+    if ref.kept_at is None:
+        raise NotFound(f"the content of {ref.path} is gone: {ref.sha256} is not in the home")
+    data = Path(ref.kept_at).read_bytes()
+    if hashlib.sha256(data).hexdigest() != ref.sha256:
+        raise Conflict(f"the content of {ref.path} has changed since it was kept", hint="fleet receipts check")
+    return data
