@@ -151,3 +151,59 @@ def test_closing_frees_whoever_waits() -> None:
     waiting.join(5)
     assert not waiting.is_alive()
     assert errors
+
+
+GEMINI_SHELL = {
+    "name": "run_shell_command",
+    "parameters": {"type": "OBJECT", "properties": {"command": {"type": "STRING"}}},
+}
+CHAT_SHELL = {"type": "function", "function": {"name": "bash", "parameters": EXEC["parameters"]}}
+
+
+def test_gemini_says_the_same_streamed_and_at_once(model: ModelServer) -> None:
+    """A call in the middle, then the end; what the tool gave is counted, and other requests get plain text."""
+    text = {"role": "user", "parts": [{"text": script({"sh": "ls", "say": "I look."}, {"text": "Done."})}]}
+    given = {"role": "user", "parts": [{"functionResponse": {"name": "run_shell_command", "response": {}}}]}
+    body = {"contents": [text], "tools": [{"functionDeclarations": [GEMINI_SHELL]}]}
+
+    def parts(answers: list[dict[str, Any]]) -> list[Any]:
+        found = [part for answer in answers for part in answer["candidates"][0]["content"]["parts"]]
+        return [part.get("text") or part["functionCall"]["args"] for part in found]
+
+    _, data = post(model.url(), "models/m:generateContent", body)
+    _, streamed = post(model.url(), "models/m:streamGenerateContent?alt=sse", body)
+    assert parts([json.loads(data)]) == parts(events(streamed)) == ["I look.", {"command": "ls"}]
+    assert events(streamed)[-1]["candidates"][0]["finishReason"] == "STOP"
+    _, data = post(model.url(), "models/m:generateContent", {**body, "contents": [text, given]})
+    assert parts([json.loads(data)]) == ["Done."]
+    _, data = post(model.url(), "models/m:generateContent", {"contents": [text]})
+    assert parts([json.loads(data)]) == ["I look."]
+
+
+def test_chat_completions_say_the_same_streamed_and_at_once(model: ModelServer) -> None:
+    """A call in the middle, then the end, then what was used, then the word that it is over."""
+    body: dict[str, Any] = {
+        "messages": [{"role": "user", "content": script({"sh": "ls", "think": "Hm."}, {"text": "Done."})}],
+        "tools": [CHAT_SHELL],
+    }
+    _, data = post(model.url(), "chat/completions", body)
+    choice = json.loads(data)["choices"][0]
+    assert choice["finish_reason"] == "tool_calls"
+    assert json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"]) == {"cmd": "ls"}
+    _, streamed = post(model.url(), "chat/completions", {**body, "stream": True})
+    assert streamed.endswith(b"data: [DONE]\n\n")
+    *said, used = events(streamed.removesuffix(b"data: [DONE]\n\n"))
+    deltas = [each["choices"][0]["delta"] for each in said]
+    assert [each["reasoning_content"] for each in deltas if "reasoning_content" in each] == ["Hm."]
+    assert [each["tool_calls"][0]["function"]["name"] for each in deltas if "tool_calls" in each] == ["bash"]
+    assert used["usage"]["total_tokens"] > 0
+    body["messages"] += [{"role": "assistant", "content": ""}, {"role": "tool", "content": "x"}]
+    _, data = post(model.url(), "chat/completions", body)
+    assert json.loads(data)["choices"][0]["message"]["content"] == "Done."
+
+
+@pytest.mark.parametrize(("path", "code"), [("models/m:generateContent", 401), ("chat/completions", "invalid_api_key")])
+def test_their_errors_have_their_own_shapes(model: ModelServer, path: str, code: Any) -> None:
+    """As the programs look for them."""
+    response, data = post(model.url("401"), path, {})
+    assert (response.status, json.loads(data)["error"]["code"]) == (401, code)

@@ -1,9 +1,10 @@
-"""The true claude and codex under the true supervisor, against a model on loopback, with nothing of the user's."""
+"""The true coders under the true supervisor, against a model on loopback, with nothing of the user's."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -32,11 +33,14 @@ from tests.support.session_host import kill, processes_with, until
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
-SECONDS = 40.0
+SECONDS = 90.0
 NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"),
     *("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"),
+    *("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT"),
+    *("OPENCODE_API_KEY", "OPENROUTER_API_KEY", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"),
 )
+PROGRAMS = ("claude", "codex", "gemini", "opencode")
 SLEEPING = "python3 -c 'import time; time.sleep(60)'"  # claude refuses a plain sleep
 CODEX_CONFIG = """\
 model = "gpt-5.5"
@@ -49,16 +53,31 @@ env_key = "OPENAI_API_KEY"
 request_max_retries = 1
 stream_max_retries = 1
 """
+GEMINI_CONFIG = {
+    "model": {"name": "gemini-2.5-pro"},  # else it asks a model which model to ask
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "general": {"maxAttempts": 2, "enableAutoUpdate": False},
+}
 
 
 def coders_path() -> str:
-    """The directory that scripts/tools keeps claude and codex in, or the reason why the test cannot be run."""
+    """The directory that scripts/tools keeps the coders in, or the reason why the test cannot be run."""
     told = subprocess.run(
         ["sh", "scripts/tools", "--coders-path"], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True
     )
     path = os.environ.get("FLEET_TEST_CODERS") or told.stdout.strip()
-    there = all(os.access(f"{path}/{name}", os.X_OK) for name in ("claude", "codex"))
-    return need("claude or codex", path if there else None, "run `sh scripts/tools`")
+    missing = [name for name in PROGRAMS if not os.access(f"{path}/{name}", os.X_OK)]
+    return need(" and ".join(missing), None if missing else path, "run `sh scripts/tools`")
+
+
+def opencode_config(url: str) -> dict[str, Any]:
+    """A provider of its own kind, as a user writes one down."""
+    model = {"name": "stand-in", "limit": {"context": 200_000, "output": 8_000}}
+    options = {"baseURL": f"{url}/v1", "apiKey": "{env:OPENAI_API_KEY}"}
+    provider = {"npm": "@ai-sdk/openai-compatible", "name": "loopback", "options": options, "models": {"m1": model}}
+    untitled = {"title": {"disable": True}}  # else a fault may strike the request for a title
+    return {"model": "loopback/m1", "agent": untitled, "provider": {"loopback": provider}}
 
 
 class Bench:
@@ -79,15 +98,21 @@ class Bench:
         self.talk_to()
 
     def talk_to(self, faults: str = "", **given: str) -> str:
-        """Let both coders talk to a model with these faults, and authorise themselves with what is given."""
+        """Let the coders talk to a model with these faults, and authorise themselves with what is given."""
         self.url = self.model.url(faults)
-        given = given or {"ANTHROPIC_API_KEY": "sk-ant-test", "OPENAI_API_KEY": "sk-test"}
+        given = given or dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"), "sk-test")
         self.home.secrets.unlink(missing_ok=True)
-        for name, value in {"ANTHROPIC_BASE_URL": self.url, **given}.items():
+        for name, value in {"ANTHROPIC_BASE_URL": self.url, "GOOGLE_GEMINI_BASE_URL": self.url, **given}.items():
             secrets.put(self.home, name, value)
-        (self.user / ".codex").mkdir(exist_ok=True)
-        (self.user / ".codex" / "config.toml").write_text(CODEX_CONFIG.format(url=self.url))
+        self._configure(".codex/config.toml", CODEX_CONFIG.format(url=self.url))
+        self._configure(".gemini/settings.json", json.dumps(GEMINI_CONFIG))
+        self._configure(".config/opencode/opencode.json", json.dumps(opencode_config(self.url)))
         return self.url
+
+    def _configure(self, name: str, text: str) -> None:
+        file = self.user / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
 
     def add(self, coder: str, description: str, **fields: Any) -> str:
         """A task in the directory to work in."""
@@ -173,8 +198,8 @@ class Bench:
         return self._read(lambda reads: reads.progress(session).usage)
 
     def asked(self) -> list[Asked]:
-        """What the model was asked since it was last chosen."""
-        return self.model.to(self.url)
+        """What the model was asked to do since it was last chosen."""
+        return [each for each in self.model.to(self.url) if each.works]
 
     def _read(self, ask: Callable[[Reads], T]) -> T:
         with contextlib.closing(wiring.open_reads(self.home, self.settings)) as reads:

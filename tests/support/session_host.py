@@ -39,9 +39,9 @@ def do(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(bounded())
 
 
-def until(true: Callable[[], T], what: str = "it") -> T:
+def until(true: Callable[[], T], what: str = "it", *, seconds: float = SECONDS) -> T:
     """Wait for a fact, and fail when it does not come."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     while not (found := true()):
         assert time.monotonic() < deadline, f"{what} did not come"
         time.sleep(0.01)

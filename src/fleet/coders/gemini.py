@@ -1,7 +1,8 @@
 """Google's gemini CLI (`--output-format stream-json`), as of 0.61.
 
-Its sums come once, at the end, and are of this process alone. Its exit code is the HTTP status modulo 256, and 0 when
-a signal ended it. A rate limit is waited out in silence, with a word on stderr.
+Its sums come once, at the end, and are of this process alone; the size of its context is in a file of its own. Its exit
+code is the HTTP status modulo 256, and 0 when a signal ended it. A rate limit is waited out in silence, with a word on
+stderr.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from msgspec.structs import replace
 
 from fleet.coders import windows
 from fleet.coders.argv import fits
-from fleet.coders.coder import Exit, Work
+from fleet.coders.coder import Aside, Exit, Work
 from fleet.coders.following import followed, launched
 from fleet.coders.judging import by_error, by_exit, by_finish, by_status, by_stop, by_words
 from fleet.coders.permissions import judged, limited, named, refuse
-from fleet.coders.reading import Line, count, reader, table, words
+from fleet.coders.reading import Line, count, number, reader, table, words
 from fleet.coders.shortening import LONGEST, last_line, one_line, short, short_json
 from fleet.coders.tally import Tally
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.permission import Permission
-from fleet.model.stream import AnySaid, Denied, Notice, Started, Text, ToolEnded, ToolStarted, TurnEnded
+from fleet.model.stream import AnySaid, Context, Denied, Notice, Started, Text, ToolEnded, ToolStarted, TurnEnded
 
 SECRETS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT")
 ENV = {
@@ -40,6 +41,8 @@ KINDS = {
 CONSENT = "its approval mode"
 DENIALS = ("policy_violation", "tool_not_registered")  # it takes away what it would have to ask for
 CONFIRMATION = "requires user confirmation"
+# Prints the path of the newest file of the conversation that begins with $1.
+FIND = 'ls -t "$HOME"/.gemini/tmp/*/chats/session-*-"$1".jsonl 2>/dev/null | head -n 1'
 STATUS_OF = {status % 256: status for status in (400, 401, 403, 404, 413, 429, 500, 502, 503, 504)}
 CODES = {
     41: (OutcomeKind.AUTH, "no way to sign in is configured"),
@@ -54,6 +57,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     coder_session: str | None = None
     told: Tally = Tally()
     final_text: str = ""  # the words since the last tool
+    noted: int = 0  # bytes of its own file of the conversation that have been read
+    context: int = 0  # tokens, as last told: it writes a reply down more than once
     open_tools: tuple[tuple[str, str], ...] = ()  # ids and names of calls that have not ended
     tools_ok: int = 0
     denied: str = ""  # the last tool that was not allowed
@@ -75,6 +80,7 @@ class Spoken(Line, frozen=True):
     error: Any = None
     message: Any = None
     stats: Any = None
+    tokens: Any = None
 
 
 Step = tuple[State, tuple[AnySaid, ...]]
@@ -116,13 +122,27 @@ class Gemini:
         """One line of stream-json."""
         return followed(STEPS, state, read(line))
 
+    def aside(self, state: State) -> Aside | None:
+        """The file in which it keeps the conversation; only there it tells the size of each prompt."""
+        session = state.coder_session
+        return Aside(("sh", "-c", FIND, "sh", session[:8]), state.noted) if session else None
+
+    def parse_aside(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
+        """One line of that file: a reply of the model, or something else."""
+        state = replace(state, noted=state.noted + len(line) + 1)
+        kept = read(line) if b'"tokens"' in line else None
+        used = number(table(kept.tokens).get("total")) if kept is not None and kept.type == "gemini" else None
+        if kept is None or not used or used == state.context:
+            return state, ()
+        return replace(state, context=used), (Context(tokens=used, window=windows.gemini(words(kept.model))),)
+
     def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
         """By the result, then by the exit code, which is no ordinary one."""
         if stopped := by_stop(exit, stderr):
             return stopped
         if state.failed == "":
             return by_finish(state.final_text, denied=state.denied, worked=state.tools_ok > 0)
-        return by_error(state.failed) if state.failed else _by_code(exit, stderr)
+        return by_error(state.failed, STATUS_OF.get(exit.code or 0)) if state.failed else _by_code(exit, stderr)
 
     def context_limit(self, model: str | None) -> int | None:
         """The model's window."""

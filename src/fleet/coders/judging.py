@@ -43,7 +43,8 @@ MODEL = re.compile(
 )
 TRANSIENT = re.compile(
     r"rate.?limit|too many requests|overloaded|at capacity|high demand|temporar|unavailable|timed? ?out"
-    r"|stream (?:disconnected|closed)|connection|network|ECONN|ETIMEDOUT|ENOTFOUND|RESOURCE_EXHAUSTED",
+    r"|stream (?:disconnected|closed)|connection|network|ECONN|ETIMEDOUT|ENOTFOUND|RESOURCE_EXHAUSTED"
+    r"|resource has been exhausted",
     re.IGNORECASE,
 )
 STATUS = re.compile(r"(?:status(?: code)?|\"code\"|API Error|HTTP)\W{0,3}(\d{3})\b", re.IGNORECASE)

@@ -101,7 +101,7 @@ class Opencode:
     def launch(self, work: Work) -> Launch:
         """`opencode run`. The prompt goes to stdin: as an argument with blanks it is put in quotes."""
         refuse(self, work)
-        argv = [work.program or "opencode", "run", "--format", "json", "--auto"]
+        argv = [work.program or "opencode", "run", "--format", "json", "--thinking", "--auto"]
         argv += ["--model", work.model] if work.model else []
         argv += ["--session", work.resume] if work.resume else []
         return launched(work, argv, on_stdin=True, env=ENV | _permission(work), secrets=SECRETS)

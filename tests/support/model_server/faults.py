@@ -25,12 +25,12 @@ PREFIX = re.compile(r"^/f/([^/]+)(/.*)$")
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer: JSON, or a stream of events, each with its name."""
+    """An answer: JSON, or a stream of events, each with its name, where it has one."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     body: object = None
-    events: tuple[tuple[str, dict[str, object]], ...] = ()
+    events: tuple[tuple[str, dict[str, object] | str], ...] = ()
 
 
 @dataclass

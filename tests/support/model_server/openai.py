@@ -33,7 +33,7 @@ def step_of(body: dict[str, Any]) -> Step:
 
 def reply(body: dict[str, Any], faults: Faults) -> Reply:
     """The answer to `POST /v1/responses`."""
-    if failed := _failure(faults):
+    if failed := failure(faults):
         return failed
     items = _items(step_of(body), list(_tools(_offered(body))))
     begun: dict[str, Any] = {
@@ -156,7 +156,8 @@ def _numbered(events: Iterator[dict[str, Any]]) -> Iterator[tuple[str, dict[str,
         yield event["type"], {**event, "sequence_number": number}
 
 
-def _failure(faults: Faults) -> Reply | None:
+def failure(faults: Faults) -> Reply | None:
+    """The answer where it is only an error; chat completions have the same ones."""
     if "plan" in faults:  # what a ChatGPT login is told
         error: dict[str, Any] = {
             "type": "usage_limit_reached",

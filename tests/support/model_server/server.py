@@ -12,11 +12,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType
 from typing import Any
 
-from tests.support.model_server import anthropic, openai
+from tests.support.model_server import anthropic, chat, gemini, openai
 from tests.support.model_server.faults import Counts, Faults, Reply, split, striking
 from tests.support.model_server.steps import tokens
 
-APIS: dict[str, ModuleType] = {"/messages": anthropic, "/responses": openai}
+STREAMING = ":streamGenerateContent"  # Gemini's requests do not say it in their bodies
+APIS: dict[str, ModuleType] = {
+    "/messages": anthropic,
+    "/responses": openai,
+    "/chat/completions": chat,
+    ":generateContent": gemini,
+    STREAMING: gemini,
+}
+KEYS = ("x-api-key", "x-goog-api-key", "authorization")
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,11 @@ class Asked:
     path: str
     key: str  # what it authorised itself with
     body: dict[str, Any]
+
+    @property
+    def works(self) -> bool:
+        """Whether it offers tools; else it is for a title or the like, which some programs ask for beside the work."""
+        return bool(self.body.get("tools")) or "additional_tools" in self.text
 
     @property
     def text(self) -> str:
@@ -85,15 +98,16 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._body()
         written, path = split(self.path.partition("?")[0])
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            if path.endswith("/count_tokens"):
-                self._send(Reply(body={"input_tokens": tokens(body)}))
+            if path.endswith(("/count_tokens", ":countTokens")):
+                self._send(Reply(body={"input_tokens": tokens(body), "totalTokens": tokens(body)}))
                 return
             api = next((api for end, api in APIS.items() if path.endswith(end)), None)
             if api is None:
                 self._send(Reply(status=404, body={"error": {"message": f"no such path: {path}"}}))
                 return
-            key = self.headers.get("x-api-key") or self.headers.get("authorization") or ""
+            key = next((value for name in KEYS if (value := self.headers.get(name))), "")
             self.model.asked.append(Asked(self.path, key, body))
+            body = {**body, "stream": True} if path.endswith(STREAMING) else body
             self._serve(api, body, striking(written, self.model.counts))
 
     def _serve(self, api: ModuleType, body: dict[str, Any], faults: Faults) -> None:
@@ -114,7 +128,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._head(reply, [("content-type", "text/event-stream"), ("connection", "close")])
         events = reply.events[: len(reply.events) // 2] if "cut" in faults else reply.events
         for name, data in events:
-            self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
+            named = f"event: {name}\n" if name else ""
+            said = data if isinstance(data, str) else json.dumps(data)
+            self.wfile.write(f"{named}data: {said}\n\n".encode())
             self.wfile.flush()
             if "slow" in faults:
                 self.model.closing.wait(float(faults["slow"]))

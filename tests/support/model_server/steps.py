@@ -19,7 +19,7 @@ from typing import Any
 
 MARK = "@@script"
 WRITTEN = re.compile(MARK + r"\s+(\[.*\])")
-SHELLS = ("Bash", "exec_command", "shell_command", "shell", "exec")
+SHELLS = ("Bash", "exec_command", "shell_command", "shell", "exec", "run_shell_command", "bash")
 COMMANDS = ("command", "cmd")
 SUMMARISING = ("CONTEXT CHECKPOINT COMPACT", "Your task is to create a detailed summary")
 FILLERS = {"string": "a test", "boolean": False, "integer": 60_000, "number": 60_000, "array": [], "object": {}}
@@ -75,11 +75,11 @@ class Step:
         return len(self.commands) + len(self.direct)
 
     def calls(self, tools: Iterable[Tool]) -> list[Call]:
-        """Its commands as calls of the client's shell, where the client offers one; then what it calls by name."""
+        """Its commands as calls of the client's shell, then what it calls by name; none where there is no tool."""
         offered = {tool.name: tool for tool in tools}
         shell = next((offered[name] for name in SHELLS if name in offered), None)
         by_shell = [_call(shell, command) for command in self.commands] if shell else []
-        return by_shell + list(self.direct)
+        return by_shell + list(self.direct) if offered else []
 
 
 def script(*steps: dict[str, Any] | str) -> str:

@@ -165,6 +165,7 @@ def test_opencode_reads_its_prompt_from_stdin() -> None:
         "run",
         "--format",
         "json",
+        "--thinking",
         "--auto",
         "--model",
         "anthropic/claude-sonnet-5-5",
