@@ -199,6 +199,22 @@ def test_a_queue_that_fails_is_shown_and_stops_nothing(inside: InHouse, source: 
     assert inside.logged("queue_back")
 
 
+def test_what_is_closed_right_after_it_came_back_stays_closed(inside: InHouse, source: FakeSource) -> None:
+    """An issue that was open again and then closed by hand is not opened by us; its task is cancelled."""
+    source.put("one", description='fleet ask "Which?"')
+    drain(inside, source)
+    source.put("one", status="open", assignee="", description=WAITS)
+
+    def close(point: str) -> None:
+        if point == "fed":
+            source.put("one", status="closed", close_reason="never mind")
+
+    inside.drain(source=source, at=close)
+    assert (source.get("one").status, source.get("one").close_reason) == ("closed", "never mind")
+    assert inside.task("one").state is TaskState.CANCELLED
+    assert not [call for call in source.calls if call.startswith("resume")]
+
+
 def test_one_supervisor_of_a_home_feeds(inside: InHouse, source: FakeSource) -> None:
     """While another supervisor of the home feeds, nothing is taken, and a drain is not held up."""
     source.put("one", description="echo x")

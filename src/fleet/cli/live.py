@@ -54,7 +54,7 @@ class Live:
         self._house: House | None = None
         self._position = ""
         self._titles: dict[str, str] = {}
-        self._sessions: dict[str, int] = {}  # ours, and since when they run
+        self._sessions: set[str] = set()  # ours
         self._tasks: set[str] = set()  # that we had a session of
         self._last: dict[str, str] = {}  # the last thing said of the supervisor itself, by kind
         self._usage = Usage()
@@ -115,10 +115,10 @@ class Live:
         event = entry.event
         match event:
             case ev.TaskClaimed(session=session) if self._house and session.supervisor == self._house.name:
-                self._sessions[session.id] = event.at
+                self._sessions.add(session.id)
                 self._tasks.add(session.task)
             case ev.SessionAdopted(session=name, supervisor=who) if self._house and who == self._house.name:
-                self._sessions[name] = event.at
+                self._sessions.add(name)
                 self._tasks.add(event.subject)
         if self._context.json:
             self._print_event(entry)
@@ -133,7 +133,7 @@ class Live:
             self._say(event.subject, *said, at=event.at)
 
     def _say(self, uid: str, what: str, text: str, at: int = 0) -> None:
-        if self._quiet or self._context.json:
+        if self._quiet or (self._context.json and what != "warning"):
             return
         word = f"{what:<10}"
         if self._colour and what in COLOURS:
@@ -150,8 +150,6 @@ class Live:
         return self._titles.get(uid, "")
 
     def _note(self, line: str) -> None:
-        if self._context.json:
-            return
         with contextlib.suppress(OSError, ValueError):  # nobody looks on any more
             self._context.note(line)
             self._context.err.flush()

@@ -23,12 +23,11 @@ from fleet.sources.source import Issue, Source
 from fleet.store import feedfile, taskfile
 from fleet.supervisor.guard import Guard
 from fleet.supervisor.house import House
-from fleet.supervisor.reporter import HELD, Reporter
+from fleet.supervisor.reporter import BY, HELD, Reporter
 
 LOOK_SECONDS = 0.5  # between two cheap looks: has something been touched?
 POLL_SECONDS = 10.0  # between two real ones, where the cheap look says nothing
 LONGEST_WAIT = 60.0  # after failures, and for how long a drain puts up with them
-BY = "bd"
 SAME_ID = "a task of Fleet's own queue has the same id"
 
 

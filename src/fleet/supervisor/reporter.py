@@ -22,6 +22,7 @@ from fleet.sources.source import Source
 from fleet.supervisor.house import House
 
 T = TypeVar("T")
+BY = "bd"  # who changed it, where that was not said here
 HELD = "held"  # the kind of block that says: the outside queue does not let it run now
 QUESTIONS = frozenset({"question", "permission", "secret", "destructive"})
 MOVES = (ev.TaskSettled, ev.TaskBlocked, ev.TaskAnswered, ev.TaskRequeued)
@@ -139,7 +140,7 @@ def note_of(task: Task) -> str:
 
 
 def _lets_go_on(event: ev.Event, before: ev.Event | None) -> bool:
-    """Whether a person let the task go on; a retry comes with the end of its session."""
+    """Whether a person let the task go on here; a retry comes with the end of its session."""
     if isinstance(event, ev.TaskAnswered):
         return True
-    return isinstance(event, ev.TaskRequeued) and not isinstance(before, ev.SessionEnded)
+    return isinstance(event, ev.TaskRequeued) and event.by != BY and not isinstance(before, ev.SessionEnded)
