@@ -16,6 +16,7 @@ class TestOpencode(RealCoderSuite):
     """opencode, with a provider that speaks chat completions. It starts in seconds: fewer faults are tried."""
 
     coder = "opencode"
+    tells_calls_late = True
 
     @pytest.mark.parametrize("faults", ["429:1*1", "500*1"])
     def test_what_passes_by_itself_costs_nothing(self, bench: Bench, faults: str) -> None:
