@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import shutil
+import subprocess
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -150,12 +151,13 @@ def test_a_directory_that_has_no_end_hides_nothing_else(site: Site) -> None:
 
 
 def test_what_is_not_there_costs_no_process(site: Site) -> None:
-    """A session that left no artifact directory, and of which nothing is asked, is looked at without a program."""
+    """A session that left nothing, and of which nothing is asked, is looked at without a program."""
 
     class NoPrograms(LocalTransport):
         async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Any:
             raise AssertionError(f"{argv} was run")
 
+    assert do(look(NoPrograms(), site.places)).artifacts == ()
     site.artifacts.rmdir()
     assert do(look(NoPrograms(), site.places)).artifacts == ()
 
@@ -234,22 +236,45 @@ def test_a_name_that_is_no_sha256_is_no_path(site: Site) -> None:
             site.shelf.path(name)
 
 
-def test_the_commit_of_a_workspace(site: Site) -> None:
-    """The commit that is checked out, from any directory within; none where there is none."""
+def test_the_commit_of_a_workspace(site: Site, tmp_path: Path) -> None:
+    """The commit that is checked out, from anywhere within, through links, in a worktree; none where there is none."""
     git = need("git", shutil.which("git"), "install git")
 
-    def call(*words: str) -> str:
-        import subprocess
-
-        argv = [git, "-C", str(site.workspace), "-c", "user.name=x", "-c", "user.email=x@y", *words]
+    def call(*words: str, at: Path = site.workspace) -> str:
+        argv = [git, "-C", str(at), "-c", "user.name=x", "-c", "user.email=x@y", *words]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
-    assert do(commit(LocalTransport(), str(site.outside / "missing"))) is None
+    def found(at: Path) -> str | None:
+        return do(commit(LocalTransport(), str(at)))
+
+    assert found(site.outside / "missing") is None
     call("init", "-q")
-    assert do(commit(LocalTransport(), str(site.workspace))) is None
+    assert found(site.workspace) is None
     call("commit", "-q", "--allow-empty", "-m", "x")
+    first = call("rev-parse", "HEAD")
     (site.workspace / "sub").mkdir()
-    assert do(commit(LocalTransport(), str(site.workspace / "sub"))) == call("rev-parse", "HEAD")
+    (site.outside / "link").symlink_to(site.workspace / "sub")
+    assert [found(at) for at in (site.workspace, site.workspace / "sub", site.outside / "link")] == [first] * 3
+    call("worktree", "add", "-q", str(tmp_path / "tree"))
+    call("commit", "-q", "--allow-empty", "-m", "y", at=tmp_path / "tree")
+    assert found(tmp_path / "tree") == call("rev-parse", "HEAD", at=tmp_path / "tree") != first
+    call("pack-refs", "--all")
+    assert found(site.workspace) == first
+    call("checkout", "-q", "--detach")
+    assert found(site.workspace) == first
+
+
+def test_what_is_no_repository_costs_no_process(site: Site) -> None:
+    """That a directory is in no repository is seen without a program; so is the commit of a plain one."""
+
+    class NoPrograms(LocalTransport):
+        async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Any:
+            raise AssertionError(f"{argv} was run")
+
+    assert do(commit(NoPrograms(), str(site.workspace))) is None
+    subprocess.run("git init -q . && git -c user.name=x -c user.email=x@y commit -q --allow-empty -m x",
+                   shell=True, check=True, cwd=site.workspace)  # fmt: skip
+    assert do(commit(NoPrograms(), str(site.workspace))) is not None
 
 
 def test_the_reference_is_the_measure_of_freshness(site: Site) -> None:

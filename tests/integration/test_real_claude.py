@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fleet.model.states import Result, TaskState
-from fleet.model.terms import Terms
+from fleet.model.terms import RetryPolicy, Terms
 from fleet.store.reads import Reads
 from tests.support.model_server import script
 from tests.support.real_coder_suite import STAYS_ONCE, WRITES, RealCoderSuite
@@ -36,6 +36,35 @@ class TestClaude(RealCoderSuite):
         assert ended == [True, False, True]
         assert Path(written["file_path"]).read_text() == "all well"
         assert "denied" in [said["kind"] for said in bench.said(uid)]
+
+    def test_it_verifies_the_work_of_another(self, bench: Bench) -> None:
+        """A second conversation reads the evidence, says no, and its words reach the next attempt, which passes."""
+        said = '{"pass": %s, "reason": "%s"}'
+        judged = script(
+            "cat OUT.txt",
+            "grep -q fixed OUT.txt && echo '%s' >$FLEET_ANSWER_FILE || echo '%s' >$FLEET_ANSWER_FILE"
+            % (said % ("true", "it is fixed"), said % ("false", "OUT.txt is not fixed")),
+            {"text": "I have written my answer."},
+        )
+        terms = Terms(
+            objective="Write OUT.txt.",
+            scorer={"kind": "verifier_prompt", "prompt": judged},
+            retry=RetryPolicy(max_attempts=2, initial_backoff_seconds=0),
+        )
+        uid = bench.add(
+            "claude",
+            script("test -e OUT.txt && echo fixed >OUT.txt || echo raw >OUT.txt", {"text": "Done."}),
+            terms=terms,
+        )
+        bench.run()
+        kinds = [(session.kind, session.coder) for session in bench.sessions(uid)]
+        assert kinds == [("work", "claude"), ("verify", "claude")] * 2
+        first, refused, second, final = bench.receipts(uid)
+        assert [one.result.value for one in (first, refused, second, final)] == ["partial", "fail", "partial", "pass"]
+        assert (final.supersedes, final.reason) == (second.id, "verifier_prompt: it is fixed")
+        assert final.verify_usage.output_tokens > 0
+        prompts = [str(request) for request in bench.asked()]
+        assert any("An earlier attempt did not pass" in text and "OUT.txt is not fixed" in text for text in prompts)
 
     def test_a_plan_that_is_used_up_pauses_only_this_coder(self, bench: Bench) -> None:
         """By a subscription: the task goes back unharmed until the reset, others of claude wait, other coders work."""

@@ -10,7 +10,7 @@ from typing import Literal, cast
 import msgspec
 
 from fleet.errors import TransportError
-from fleet.hosts.transport import Transport
+from fleet.hosts.transport import SupportsPeek, Transport
 
 Kind = Literal["file", "directory", "absent", "outside", "other"]
 KINDS = ("file", "directory", "absent", "outside", "other")
@@ -48,9 +48,10 @@ async def look(transport: Transport, places: Places, paths: Sequence[str] = ()) 
     """The files in the artifact directory, and those at some paths of the workspace.
 
     Links are followed only where they stay within the two directories. Paths with a NUL or a `..` are not looked for.
+    Most sessions leave no file, and where that can be seen it costs no program.
     """
     sound = [path for path in paths if is_sound(path)]
-    if not sound and await _is_absent(transport, places.artifacts):
+    if not sound and isinstance(transport, SupportsPeek) and await transport.is_empty(places.artifacts):
         return Looked(artifacts=(), asked=tuple((Seen(kind="outside", path=path),) for path in paths))
     words = [places.reference, places.artifacts, places.workspace, *sound]
     done = await transport.run(["sh", "-c", _program(), "look", *words])
@@ -87,14 +88,6 @@ async def whole(transport: Transport, path: str, most: int) -> bytes:
             break
         data += piece
     return bytes(data)
-
-
-async def _is_absent(transport: Transport, directory: str) -> bool:
-    """Whether there surely is no such directory, by a look that costs no process. Most sessions leave no file."""
-    try:
-        return await transport.get(f"{directory}/.", limit=1) == b""
-    except TransportError:  # it cannot be read as a file: it is there, or the host is silent, as the look will tell
-        return False
 
 
 def _parsed(data: bytes) -> dict[str, list[Seen]]:

@@ -43,6 +43,17 @@ class LocalTransport:
             finally:
                 os.close(fd)
 
+    async def is_empty(self, directory: str) -> bool:
+        with _translated(f"cannot look into {directory}"):
+            try:
+                with os.scandir(directory) as found:
+                    return next(found, None) is None
+            except (FileNotFoundError, NotADirectoryError):
+                return True
+
+    async def real(self, path: str) -> str:
+        return os.path.realpath(path)
+
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         async with _started(argv, stdin=DEVNULL, stderr=DEVNULL) as process:
             assert process.stdout is not None

@@ -42,3 +42,14 @@ class SupportsUnpack(Protocol):
 
         Each is whole or not at all, and private; a crash of the machine may lose it. May be repeated.
         """
+
+
+@runtime_checkable
+class SupportsPeek(Protocol):
+    """A transport that can look around without starting a program."""
+
+    async def is_empty(self, directory: str) -> bool:
+        """Whether there is nothing in it, or it is not there. TransportError: it is not known."""
+
+    async def real(self, path: str) -> str:
+        """The path with every link followed."""
