@@ -35,9 +35,7 @@ def test_a_budget_that_is_exceeded_waits_and_is_raised(cli: Cli) -> None:
     assert "attempts:   0 of 2 spent in 1 session; raised to a person" in shown
     found = cli.json("why", uid)
     assert (found["classification"], found["last"]["outcome"]) == ("needs-human", "budget")
-    assert found["action"] == (
-        f"raise it: fleet task {uid} set budget_tokens=N; then: fleet restart {uid}, or fleet stop {uid}"
-    )
+    assert found["action"] == (f"fleet task {uid} set budget_tokens=N, then fleet restart {uid}, or fleet stop {uid}")
     done = cli.run("restart", uid)
     assert (done.code, done.err.splitlines()) == (
         1,

@@ -50,7 +50,7 @@ def verdict(inside: InHouse, uid: str) -> tuple[TaskState, Result | None, str]:
             ({"tool": "Read"}, {"tool": "Grep"}, HANG),
             Budget(max_tool_calls=1),
             Result.FAIL,
-            "it used 2 tool calls, more than its budget of 1 tool calls",
+            "it used 2 tool calls, more than its budget of 1 tool call",
         ),
         ((USES, HANG), Budget(max_microusd=200_000), Result.FAIL, "it used $0.25, more than its budget of $0.2"),
         (({"say": "hm"}, HANG), Budget(max_seconds=1), Result.TIMEOUT, "it used 1 s, more than its budget of 1 s"),

@@ -2,7 +2,7 @@
 
 Examples:
   fleet interrupt fleet-abc
-  fleet interrupt local-1 --reason "wrong branch"
+  fleet interrupt nightly-x7k-local-1 --reason "wrong branch"
 """
 
 from __future__ import annotations

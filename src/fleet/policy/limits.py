@@ -142,7 +142,10 @@ def _amount(bound: str, n: int) -> str:
     """An amount in words for people."""
     if bound == "usd":
         return f"${n / MICRO:.4f}".rstrip("0").rstrip(".")
-    return f"{n:,} {'s' if bound == 'seconds' else bound.replace('_', ' ')}"
+    if bound == "seconds":
+        return f"{n:,} s"
+    name = bound.replace("_", " ")
+    return f"{n:,} {name.removesuffix('s') if n == 1 else name}"
 
 
 def _first(own: int | None, configured: int) -> int | None:

@@ -36,5 +36,9 @@ def refusal(task: Task, allowance: Allowance) -> Refusal | None:
 
 def without_budget(task: Task, gone: Exceeded) -> Refusal:
     """What is told of a task that has nothing left to run on: no force helps, it would end at once."""
-    key = BUDGET_KEYS[gone.bound]
-    return Refusal(f"task {task.uid}: {gone.reason}", f"raise it: fleet task {task.uid} set {key}=N")
+    return Refusal(f"task {task.uid}: {gone.reason}", f"raise it: {raise_command(task, gone)}")
+
+
+def raise_command(task: Task, gone: Exceeded) -> str:
+    """How the bound that was crossed is raised."""
+    return f"fleet task {task.uid} set {BUDGET_KEYS[gone.bound]}=N"

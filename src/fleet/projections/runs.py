@@ -7,6 +7,7 @@ import msgspec
 from fleet.model.receipt import Receipt
 from fleet.model.states import IN_PROGRESS, Result, RunState, Source, TaskState
 from fleet.model.task import Task
+from fleet.policy.limits import used_by
 from fleet.projections.status import COUNTED
 from fleet.store.reads import Reads
 
@@ -121,12 +122,11 @@ def results(reads: Reads, run_id: str) -> list[TaskResult]:
     of_task: dict[str, list[Receipt]] = {}
     for receipt in reads.receipts(run=run_id):
         of_task.setdefault(receipt.task, []).append(receipt)
-    return [_result(task, of_task.get(task.uid, [])) for task in reads.tasks(run=run_id)]
+    return [_result(reads, task, of_task.get(task.uid, [])) for task in reads.tasks(run=run_id)]
 
 
-def _result(task: Task, receipts: list[Receipt]) -> TaskResult:
-    settled = {receipt.supersedes for receipt in receipts}
-    counted = [receipt for receipt in receipts if receipt.id not in settled]  # a verdict tells of the same work again
+def _result(reads: Reads, task: Task, receipts: list[Receipt]) -> TaskResult:
+    used = used_by(reads.sessions(task=task.uid))  # of every attempt, also of those that left no receipt
     last = receipts[-1] if receipts else None
     return TaskResult(
         id=task.task_id,
@@ -137,8 +137,8 @@ def _result(task: Task, receipts: list[Receipt]) -> TaskResult:
         source=task.source,
         reason=task.reason,
         scorer=last.scorer if last else None,
-        duration_ms=sum(receipt.duration_ms for receipt in counted),
-        tokens=sum(receipt.usage.input_tokens + receipt.usage.output_tokens for receipt in counted),
-        cost_microusd=sum(receipt.usage.cost_microusd for receipt in counted),
+        duration_ms=used.running_ms,
+        tokens=used.usage.tokens,
+        cost_microusd=used.usage.cost_microusd,
         attempts=task.epoch,
     )

@@ -12,7 +12,7 @@ from fleet.model.states import ENDED, IN_PROGRESS, Source, TaskState
 from fleet.model.task import KEPT, Task
 from fleet.policy.ending import allowance_of
 from fleet.policy.limits import limits_of, used_by, used_up
-from fleet.policy.restarting import without_budget
+from fleet.policy.restarting import raise_command
 from fleet.policy.triage import classify, restart_command
 from fleet.projections.queue import Need
 from fleet.store.reads import Reads
@@ -161,7 +161,7 @@ def _summary(
 def _again(task: Task, sessions: list[Session], settings: Settings, restart: str) -> str:
     """How it is run again: with more to run on first, where that is what it lacks."""
     gone = used_up(limits_of(task.terms, settings.supervisor).budget, used_by(sessions))
-    return f"{without_budget(task, gone).hint}; then: {restart}" if gone else restart
+    return f"{raise_command(task, gone)}, then {restart}" if gone else restart
 
 
 def _action(
