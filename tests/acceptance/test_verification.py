@@ -126,6 +126,7 @@ def test_a_verifier_settles_within_the_run(at_work: Cli) -> None:
 def test_a_person_settles_a_manual_scorer(at_work: Cli) -> None:
     """The run is not over until a person says pass or fail; the note stands in the receipt; it may be taken back."""
     run(at_work, {"id": "a", "command": "true", "scorer": {"kind": "manual", "note": "look"}}, code=3)
+    assert "--pass, or --fail" in at_work.json("why", "a")["action"]
     waits = at_work.run("verify", "a")
     assert (waits.code, "--pass" in waits.err) == (1, True)
     passed = at_work.run("verify", "a", "--pass", "--note", "it looks right")
@@ -148,6 +149,8 @@ def test_a_broken_verifier_is_run_again(at_work: Cli) -> None:
         code=1,
     )
     assert at_work.json("status")["counts"]["verifier_failed"] == 1
+    why = at_work.json("why", "a")
+    assert (why["classification"], "fleet verify" in why["action"]) == ("verifier", True)
     verifier.write_text("#!/bin/sh\necho looks good\n")
     verifier.chmod(0o755)
     again = at_work.run("verify", "a")

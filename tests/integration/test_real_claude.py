@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -39,11 +40,11 @@ class TestClaude(RealCoderSuite):
 
     def test_it_verifies_the_work_of_another(self, bench: Bench) -> None:
         """A second conversation reads the evidence, says no, and its words reach the next attempt, which passes."""
-        said = '{"pass": %s, "reason": "%s"}'
+        yes = json.dumps({"pass": True, "reason": "it is fixed"})
+        no = json.dumps({"pass": False, "reason": "OUT.txt is not fixed"})
         judged = script(
             "cat OUT.txt",
-            "grep -q fixed OUT.txt && echo '%s' >$FLEET_ANSWER_FILE || echo '%s' >$FLEET_ANSWER_FILE"
-            % (said % ("true", "it is fixed"), said % ("false", "OUT.txt is not fixed")),
+            f"if grep -q fixed OUT.txt; then echo '{yes}'; else echo '{no}'; fi >$FLEET_ANSWER_FILE",
             {"text": "I have written my answer."},
         )
         terms = Terms(

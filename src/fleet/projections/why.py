@@ -152,6 +152,8 @@ def _summary(
             return task.reason or "a session is at work"
         case TaskState.CANCELLED if task.skipped_for:
             return f"it was skipped: {task.skipped_for}, which it needs, will not be completed"
+        case TaskState.PARTIAL if task.awaits is None or task.awaits.kind == "manual":
+            return f"a person has yet to judge it: {task.reason}"
         case TaskState.PARTIAL:
             return f"a verifier has yet to settle it: {task.reason}"
         case _:
@@ -189,11 +191,15 @@ def _action(
             return f"fleet logs {uid} -f, fleet interrupt {uid}, or fleet restart {uid}{run}"
         case TaskState.CANCELLED if task.skipped_for:
             return f"fleet why {task.skipped_for}"
+        case TaskState.FAILED if task.source is Source.VERIFIER:
+            return f"look at what it said: fleet receipts {uid}; mend it, then: fleet verify {uid}"
         case TaskState.FAILED if task.source is not Source.TRANSPORT:
             return f"look at what it left: fleet logs {uid}; then, if another try can help: {again}"
         case TaskState.FAILED | TaskState.CANCELLED:
             return again
         case _ if task.state in ENDED:
             return "nothing to do"
+        case _ if task.awaits is None or task.awaits.kind == "manual":
+            return f"look at it: fleet artifacts {uid}; then: fleet verify {uid} --pass, or --fail"
         case _:
-            return "wait for its verifier"
+            return f"wait for its verifier{run}"
