@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -18,6 +18,7 @@ MOST_BYTES = 16 << 20
 MOST_VALUES = 4_000_000
 MOST_DEPTH = 64
 FORMATS = {".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
+DEEP_KEY = rf"""(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')){{{MOST_DEPTH}}}"""
 SMALLEST, LARGEST = -(1 << 63), (1 << 64) - 1  # what JSON readers agree on
 
 
@@ -91,8 +92,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _toml(text: str) -> Any:
+    import re
     import tomllib
 
+    if re.search(DEEP_KEY, text):  # the parser's memory grows with the square of it
+        raise RecursionError
     return tomllib.loads(text)
 
 
@@ -116,9 +120,19 @@ def _yaml(text: str) -> Any:
         for first, known in base.yaml_implicit_resolvers.items()
     }
     try:
+        _refuse_depth(yaml.parse(text, base), yaml.CollectionStartEvent, yaml.CollectionEndEvent)
         return yaml.load(text, Loader)
     except yaml.YAMLError as exc:
         raise ValueError(" ".join(str(exc).split())) from exc
+
+
+def _refuse_depth(events: Iterable[Any], begins: type, ends: type) -> None:
+    """What comes next, in C, recurs once for each level, and has no bound: it would overflow the stack."""
+    depth = 0
+    for event in events:
+        depth += isinstance(event, begins) - isinstance(event, ends)
+        if depth > MOST_DEPTH:
+            raise RecursionError
 
 
 PARSERS: dict[str, Callable[[str], Any]] = {"json": _json, "toml": _toml, "yaml": _yaml}
