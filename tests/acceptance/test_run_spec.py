@@ -246,7 +246,7 @@ def test_the_seeds_own_specs(at_work: Cli) -> None:
         file.write_text("x\n")
     (at_work.cwd / "crates/tui/src/fleet").mkdir(parents=True)
     (at_work.cwd / "crates/tui/src/main.rs").write_text("x\n")
-    told = {}
+    told: dict[str, tuple[str, str | None]] = {}
     for name, code in (("local-smoke", 0), ("release-triage", 0), ("code-review-swarm", 3)):
         done = at_work.run("run", str(EXAMPLES / "seeds" / f"001-{name}.json"), "--coder", "scripted", "--json")
         told |= {task["id"]: (task["result"], task["scorer"]) for task in json.loads(done.out)["tasks"]}
