@@ -159,6 +159,17 @@ def test_a_broken_verifier_is_run_again(at_work: Cli) -> None:
     assert {task["state"] for task in at_work.json("tasks", "--status", "all")} == {"completed", "queued"}
 
 
+def test_a_scorer_that_cannot_judge_leaves_it_to_a_person(at_work: Cli) -> None:
+    """A file too large to be searched fails the task by the verifier's fault; a person may judge in its place."""
+    scorer = {"kind": "regex_match", "pattern": "x", "path": "large"}
+    run(at_work, {"id": "a", "command": "head -c 17000000 /dev/zero >large", "scorer": scorer}, code=1)
+    assert results(at_work) == [("a", "fail", "verifier")]
+    hinted = at_work.run("verify", "a")
+    assert (hinted.code, "--pass, or --fail" in hinted.err) == (1, True)
+    assert at_work.run("verify", "a", "--pass", "--note", "looked at it").code == 0
+    assert results(at_work)[1:] == [("a", "pass", None)]
+
+
 def test_work_that_failed_is_not_verified_away(at_work: Cli) -> None:
     """Neither a verifier nor a person makes a pass of a session that failed."""
     run(at_work, {"id": "a", "command": "exit 1", "scorer": {"kind": "command", "command": "true"}}, code=1)

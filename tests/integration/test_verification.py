@@ -330,7 +330,7 @@ def test_a_verifier_is_stopped_interrupted_and_shut_down(inside: InHouse) -> Non
         async with inside.supervising():
             await inside.until_state(uid, TaskState.VERIFYING)
             with inside.control() as control:
-                control.interrupt(uid, "wait")
+                control.steer.interrupt(uid, "wait")
             await inside.until_state(uid, TaskState.PARTIAL)
             awaits = inside.task(uid).awaits
             assert awaits is not None
@@ -339,7 +339,7 @@ def test_a_verifier_is_stopped_interrupted_and_shut_down(inside: InHouse) -> Non
     asyncio.run(work())
     assert len(inside.store.receipts(task=uid)) == 1
     with inside.control() as control:
-        control.stop(uid, "enough")
+        control.steer.stop(uid, "enough")
     partial, final = inside.store.receipts(task=uid)
     assert (final.result, final.supersedes) == (Result.SKIP, partial.id)
 

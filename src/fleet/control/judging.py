@@ -84,6 +84,6 @@ def _declared(task: Task) -> AnyScorer:
 def _receipt(store: Store, task: Task) -> Receipt:
     """The receipt in force."""
     found = next((one for one in store.receipts(task=task.uid) if one.id == task.receipt), None)
-    if found is None or not (found.awaits or found.supersedes or found.result is Result.PARTIAL):
+    if found is None or not found.may_be_judged:
         raise Conflict(f"task {task.uid} has no result that could be verified: it is {task.state.value}")
     return found

@@ -120,3 +120,9 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     def verified(self) -> bool:
         """Whether something beside the worker's own word stands behind it."""
         return self.scorer is not None
+
+    @property
+    def may_be_judged(self) -> bool:
+        """Whether the session behind it ended well, so that a verifier or a person has something to judge."""
+        reached = self.result is Result.PARTIAL or self.supersedes is not None
+        return reached or self.source is Source.VERIFIER

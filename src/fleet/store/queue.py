@@ -195,7 +195,7 @@ def unsettle(tx: Tx, uid: str, awaits: Awaits, reason: str, *, by: str) -> Task:
     """
     before = _not_in_progress(tx, uid)
     judged = ledger.receipt(tx, uid, before.receipt) if before.receipt else None
-    if judged is None or not (judged.awaits or judged.supersedes):
+    if judged is None or not judged.may_be_judged:
         raise Conflict(f"task {uid} has no result that a verifier could judge: it is {before.state.value}")
     return apply(tx, before, ev.TaskUnsettled(subject=uid, at=tx.now, by=by, reason=reason, awaits=awaits))
 

@@ -105,7 +105,7 @@ class _Keeper:
         """What a session said, and whether that is all of it."""
         if name == "final_message":
             directory = self._attempt.house.home.task_dir(self._attempt.task.uid)
-            return last_words(directory, self._attempt.session.id).final.encode("utf-8", "surrogateescape"), True
+            return last_words(directory, self._attempt.session.id).final.encode("utf-8", "replace"), True
         return await tail(self._attempt, name)
 
     async def text(self, name: str) -> TextSeen:

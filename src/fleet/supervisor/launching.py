@@ -18,7 +18,7 @@ from fleet.errors import NotStarted, TransportError
 from fleet.model.launch import Launch
 from fleet.model.states import Result
 from fleet.store import qafile
-from fleet.supervisor import verifying, workplace
+from fleet.supervisor import briefing, workplace
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.gathering import MISSING
 from fleet.supervisor.scoring import commit_of
@@ -30,8 +30,8 @@ NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 async def launch(attempt: Attempt) -> None:
     """The steps, in order. A UsageError or NotFound of any says that the task can never be launched as it is."""
     if attempt.verifies:
-        verifying.make_ready(attempt)
-        work = verifying.compose(attempt, NAMESPACE)
+        briefing.make_ready(attempt)
+        work = briefing.compose(attempt, NAMESPACE)
     else:
         await workplace.make_ready(attempt)
         work = compose(attempt, await _inputs(attempt))
@@ -132,7 +132,7 @@ def _equipped(attempt: Attempt, launch: Launch) -> tuple[Launch, Mapping[str, st
         "FLEET_ARTIFACT_DIR": str(house.home.task_dir(task.uid) / "artifacts"),
     }
     if attempt.verifies:
-        env |= verifying.environment(attempt)
+        env |= briefing.environment(attempt)
     elif said := feedback(attempt):
         env["FLEET_FEEDBACK"] = said
     return replace(launch, env=env, secrets=tuple(secrets)), secrets  # the host refuses one that it is not given

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import uuid
 
 from msgspec.structs import replace
 
-from fleet.coders.coder import Work
-from fleet.coders.prompts import verifier_prompt
 from fleet.errors import TransportError
 from fleet.hosts.collect import Shelf
 from fleet.hosts.files import whole
@@ -19,10 +15,10 @@ from fleet.model.scorer import Command
 from fleet.model.states import Result, Source
 from fleet.policy import ending
 from fleet.policy.redaction import redact
-from fleet.policy.verdict import PLAIN, still_known
-from fleet.policy.verdict import Work as Worker
+from fleet.policy.verdict import Work, still_known
 from fleet.scorers.scorer import Evidence, TextSeen, broken
 from fleet.supervisor.attempt import Attempt
+from fleet.supervisor.briefing import answer_file, judged_by
 from fleet.supervisor.gathering import tail
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.scoring import scores_of, verdict_on, with_receipt
@@ -30,51 +26,9 @@ from fleet.supervisor.wish import recalled
 from fleet.supervisor.words import last_words
 
 K = OutcomeKind
-ANSWER = "answer.json"
-SCRIPT = "@@scripted"
-# What a scripted coder says that is asked to judge and was given no steps: it is a stand-in for one that can.
-UNSCRIPTED = f'{SCRIPT} [{{"say": "{{\\"pass\\": true, \\"reason\\": \\"scripted: nothing was looked at\\"}}"}}]'
 MOST_ANSWER = 65_536
 MOST_TRIES = 3  # of a verifier that is cut off, one after the other
 CUT_OFF = frozenset({K.TRANSIENT, K.INTERRUPTED})
-
-
-def make_ready(attempt: Attempt) -> None:
-    """It works where the work was done."""
-    worker = _worker(attempt)
-    if worker:
-        attempt.progress = replace(attempt.progress, cwd=attempt.house.store.progress(worker).cwd)
-
-
-def compose(attempt: Attempt, namespace: uuid.UUID) -> Work:
-    """What the verifier is asked to do, and where: in the place of the work that it judges."""
-    task, session, home, leaf = attempt.task, attempt.session, attempt.house.home, attempt.leaf
-    cwd = attempt.cwd
-    command: tuple[str, ...] = ()
-    prompt = ""
-    if isinstance(leaf, Command):
-        command = (leaf.command, *leaf.args)
-    elif session.coder in PLAIN:
-        prompt = leaf.prompt if session.coder != "scripted" or SCRIPT in leaf.prompt else f"{leaf.prompt}\n{UNSCRIPTED}"
-    else:
-        prompt = _prompt(attempt, leaf.prompt, cwd)
-    return Work(
-        task=task.uid,
-        session=session.id,
-        prompt=prompt,
-        cwd=cwd,
-        model=session.model,
-        program=attempt.options.program or None,
-        command=command,
-        as_root=os.geteuid() == 0,
-        writable=(attempt.hosted.directory, f"{attempt.hosted.directory}/outbox"),
-        new_uuid=str(uuid.uuid5(namespace, f"{home.path}:{session.id}:{task.created_at}")),
-    )
-
-
-def environment(attempt: Attempt) -> dict[str, str]:
-    """What a verifier finds beside what every session does."""
-    return {"FLEET_VERIFIES": _judged(attempt).id, "FLEET_ANSWER_FILE": f"{attempt.hosted.directory}/{ANSWER}"}
 
 
 async def decide(attempt: Attempt, verb: str, outcome: Outcome, code: int | None) -> ending.Decision:
@@ -114,7 +68,7 @@ def unlaunched(attempt: Attempt, decision: ending.Decision) -> ending.Decision:
 
 async def _judge(attempt: Attempt, outcome: Outcome, code: int | None) -> ending.Decision:
     """The score of this verifier, what it makes of the whole, and what follows from that."""
-    judged, declared = _judged(attempt), attempt.scorer
+    judged, declared = judged_by(attempt), attempt.scorer
     assert declared is not None
     evidence, refs = await _heard(attempt, outcome, code)
     attempt.house.at("judging")
@@ -153,7 +107,7 @@ def _allowance(attempt: Attempt) -> ending.Allowance:
 
 def _broken(attempt: Attempt, reason: str) -> ending.Decision:
     """The verifier itself could not be run."""
-    judged, awaits = _judged(attempt), _awaits(attempt)
+    judged, awaits = judged_by(attempt), _awaits(attempt)
     score = replace(broken(awaits.kind, f"the verifier could not be run: {reason}"), at=awaits.at)
     assert attempt.scorer is not None
     verdict = verdict_on(attempt.scorer, [*_known(judged), score], _work(attempt, judged, ()), _done_by(judged))
@@ -211,53 +165,18 @@ async def _said(attempt: Attempt) -> dict[str, bytes]:
         found = {name: (await tail(attempt, name))[0] for name in ("stdout", "stderr")}
     else:
         directory = attempt.house.home.task_dir(attempt.task.uid)
-        answer = await whole(attempt.house.transport, f"{attempt.hosted.directory}/{ANSWER}", MOST_ANSWER)
+        answer = await whole(attempt.house.transport, answer_file(attempt), MOST_ANSWER)
         final = last_words(directory, attempt.session.id).final
-        found = {"answer": answer, "final_message": final.encode("utf-8", "surrogateescape")}
+        found = {"answer": answer, "final_message": final.encode("utf-8", "replace")}
     return {name: data for name, data in found.items() if data}
-
-
-def _prompt(attempt: Attempt, question: str, cwd: str) -> str:
-    task, home, judged = attempt.task, attempt.house.home, _judged(attempt)
-    directory = home.task_dir(task.uid)
-    words = last_words(directory, _worker(attempt))
-    places = {"artifacts": str(directory / "artifacts"), "workspace": cwd}
-    listed = [
-        f"- {ref.kind}: `{places[ref.place]}/{ref.path}` ({ref.size} bytes)"
-        for ref in judged.artifacts
-        if ref.place in places
-    ]
-    return verifier_prompt(
-        task=task.uid,
-        title=task.title,
-        objective=task.terms.objective or task.terms.instructions or task.description,
-        question=question,
-        cwd=cwd,
-        artifacts="\n".join(listed),
-        final_message=words.final,
-        excerpt=words.excerpt,
-        answer_file=f"{attempt.hosted.directory}/{ANSWER}",
-    )
-
-
-def _worker(attempt: Attempt) -> str:
-    """The session whose work is judged: the last that did any."""
-    known = attempt.house.store.sessions(task=attempt.task.uid)
-    return next((one.id for one in reversed(known) if one.kind == "work"), "")
-
-
-def _judged(attempt: Attempt) -> Receipt:
-    """The receipt that is to be settled."""
-    known = attempt.house.store.receipts(task=attempt.task.uid)
-    return next(one for one in known if one.id == attempt.task.receipt)
 
 
 def _known(judged: Receipt) -> list[Score]:
     return still_known(judged.scores, judged.result)
 
 
-def _done_by(judged: Receipt) -> Worker:
-    return Worker(judged.coder, judged.model, judged.host)
+def _done_by(judged: Receipt) -> Work:
+    return Work(judged.coder, judged.model, judged.host)
 
 
 def _awaits(attempt: Attempt) -> Awaits:
