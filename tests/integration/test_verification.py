@@ -184,6 +184,23 @@ def test_a_command_verifies_in_a_session_of_its_own(inside: InHouse, tmp_path: P
     assert (final.coder, final.attempt, inside.task(uid).receipt) == ("command", 1, final.id)
 
 
+def test_a_verifier_works_in_the_worktree_of_the_work(inside: InHouse, tmp_path: Path) -> None:
+    """Where the work was done apart from the checkout, files are scored and verified there, and so is the commit."""
+    work = tmp_path / "work"
+    work.mkdir()
+    git = "git -c user.name=x -c user.email=x@y"
+    subprocess.run(f"git init -q . && {git} commit -q --allow-empty -m a", shell=True, cwd=work, check=True)
+    of = [{"kind": "file_exists", "path": "made"}, {"kind": "command", "command": "test -s made && pwd"}]
+    script = f"echo x >made; git add made; {git} commit -q -m b"
+    uid = inside.add(command=script, cwd=str(work), terms=terms({"kind": "all", "of": of}, isolation="worktree"))
+    _, final = done(inside, uid)
+    assert final.result is Result.PASS, final
+    assert not (work / "made").exists()
+    assert f"{inside.home.worktrees}" in " ".join(final.evidence)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=work, check=True, capture_output=True, text=True).stdout
+    assert final.commit_before == head.strip() != final.commit_after
+
+
 def test_what_a_verifier_finds_is_told_to_the_next_attempt(inside: InHouse, tmp_path: Path) -> None:
     """A verifier that says no, with an attempt left: the task runs again with its words, and is verified again."""
     work = tmp_path / "work"
