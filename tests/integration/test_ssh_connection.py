@@ -204,12 +204,18 @@ def test_variables_arrive_and_are_nowhere_else(tmp_path: Path) -> None:
         assert do(scene()) == f"{value},none,none".encode()
 
 
-def test_variables_that_are_dropped(server: Sshd) -> None:
-    """A server that does not accept a variable is an error that tells what to change."""
-    with pytest.raises(HostUnfit, match="does not accept MY_PROFILE") as caught:
-        do(server.transport({"MY_PROFILE": "x"}, variables=("MY_PROFILE",)).run(HELLO))
-    assert "AcceptEnv MY_PROFILE" in caught.value.hint
-    assert "x" not in str(caught.value).split()
+@pytest.mark.parametrize("warm", [False, True])
+def test_variables_that_are_dropped(server: Sshd, warm: bool) -> None:
+    """A server that does not accept a variable is an error that tells what to change, also if others are connected."""
+    if warm:
+        assert do(server.shared.run(HELLO)).code == 0
+    transport = server.transport({"MY_PROFILE": "x"}, variables=("MY_PROFILE",))
+    for _ in range(2):
+        with pytest.raises(HostUnfit, match="does not accept MY_PROFILE") as caught:
+            do(transport.run(HELLO))
+        assert "AcceptEnv MY_PROFILE" in caught.value.hint
+        assert "x" not in str(caught.value).split()
+    assert len(server.connections()) == 1
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,9 @@ def test_a_frozen_host(server: Sshd) -> None:
             os.kill(connection, signal.SIGCONT)
 
 
-def test_a_frozen_host_holds_nobody(server: Sshd) -> None:
-    """Who gives up on a host that does not answer is free at once."""
+@pytest.mark.parametrize("size", [0, 10_000_000])
+def test_a_frozen_host_holds_nobody(server: Sshd, size: int) -> None:
+    """Who gives up on a host that does not answer is free at once, however much was to be sent to it."""
     assert do(server.shared.run(["true"])).code == 0
     (connection,) = server.connections()
 
@@ -83,7 +84,7 @@ def test_a_frozen_host_holds_nobody(server: Sshd) -> None:
         began = time.monotonic()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
-                await server.shared.run(["true"])
+                await server.shared.run(["true"], stdin=bytes(size))
         return time.monotonic() - began
 
     os.kill(connection, signal.SIGSTOP)

@@ -42,6 +42,9 @@ async def client(
         if running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            assert process.stdin is not None
+            if not process.stdin.transport.is_closing():
+                process.stdin.transport.abort()  # what was not taken of it never will be
         # Before the wait, which is for the pipes too: the shared connection's process has its copies of them.
         process._transport.close()  # type: ignore[attr-defined]
         if running:

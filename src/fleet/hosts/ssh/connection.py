@@ -80,17 +80,17 @@ class Connection:
         if len(os.fsencode(self._socket)) > LONGEST_SOCKET:
             raise TransportError(f"{folder} is too long a name for a directory of sockets")
         self._opening = Gate(1)
+        self._greeted = not self.sent  # whether it is known what arrives over there
 
     async def argv(self, line: str) -> list[str]:
         """The words that run a line over there, once the connection is up."""
-        if not self._answers():
+        if not self._greeted or not self._answers():
             async with self._opening.pass_():
                 if not self._answers():
-                    await self._open()
-        # Without its socket a client would connect by itself: it is given a way that leads nowhere, and says so.
-        nowhere = f"sh -c 'echo {NOT_SHARED} >&2'"
-        options = as_options(ControlMaster="no", ControlPath=self._socket, ProxyCommand=nowhere, LogLevel="ERROR")
-        return ["ssh", "-F", "none", "-T", "-x", "-a", *options, *self._send(), "--", self.address.host, line]
+                    await self._greet(await self._opening_words())
+                elif not self._greeted:  # another process made it, perhaps with other variables
+                    await self._greet(self._shared_words())
+        return [*self._shared_words(), line]
 
     async def close(self) -> None:
         """End the connection, and with it whatever else uses it."""
@@ -111,8 +111,14 @@ class Connection:
     def _send(self) -> list[str]:
         return [word for name in self.sent for word in ("-o", f"SendEnv={name}")]
 
-    async def _open(self) -> None:
-        """Make the connection, and see what arrives over there."""
+    def _shared_words(self) -> list[str]:
+        """Without its socket a client would connect by itself: it is given a way that leads nowhere, and says so."""
+        nowhere = f"sh -c 'echo {NOT_SHARED} >&2'"
+        options = as_options(ControlMaster="no", ControlPath=self._socket, ProxyCommand=nowhere, LogLevel="ERROR")
+        return ["ssh", "-F", "none", "-T", "-x", "-a", *options, *self._send(), "--", self.address.host]
+
+    async def _opening_words(self) -> list[str]:
+        """The words that make the connection, to the machine that is meant."""
         address = self.address
         private_folder(self._folder)
         self._socket.unlink(missing_ok=True)  # of a master that is gone: nobody may open but who holds the lock
@@ -123,12 +129,16 @@ class Connection:
         elif address.known_hosts:
             believed = only_keys_of(Path(address.known_hosts).expanduser())
         shared = as_options(ControlMaster="yes", ControlPath=self._socket, ControlPersist=PERSIST_SECONDS)
+        return ["ssh", *address.options(), *believed, *shared, *self._send(), "--", address.host]
+
+    async def _greet(self, words: list[str]) -> None:
+        """Say hello, and see what arrives over there."""
+        address = self.address
         mark = secrets.token_hex(8)
         line = far.line_for(far.exchange(mark, far.hello_body(tuple(self.sent))))
-        argv = ["ssh", *address.options(), *believed, *shared, *self._send(), "--", address.host, line]
         try:
             async with asyncio.timeout(address.connect_seconds * 2):
-                stdout, said = await finished(argv, self.environment)
+                stdout, said = await finished([*words, line], self.environment)
         except TimeoutError as exc:
             raise TransportError(
                 f"cannot reach host {address.host}: no answer within {address.connect_seconds * 2} s"
@@ -138,8 +148,8 @@ class Connection:
             raise self._no_answer(answer, stdout, said)
         arrived = far.hello_answer(answer.begin(stdout) or b"")
         missing = [name for name, value in self.sent.items() if arrived.get(name) != os.fsencode(value)]
+        self._greeted = not missing
         if missing:
-            await self.close()
             raise HostUnfit(
                 f"host {address.host} does not accept {', '.join(missing)} of its env_allowlist",
                 hint=f"add `AcceptEnv {' '.join(missing)}` to its sshd_config, or take the names off the list",

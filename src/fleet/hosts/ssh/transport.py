@@ -9,7 +9,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
-from fleet.errors import HostFull, HostUnfit, TransportError
+from fleet.errors import HostFull, TransportError
 from fleet.hosts.ssh import far
 from fleet.hosts.ssh.address import SshAddress
 from fleet.hosts.ssh.client import client, failure
@@ -104,7 +104,7 @@ class SshTransport:
                     break
                 await asyncio.sleep(pause)  # nothing was run: the connection is gone, or all its sessions are in use
         if was_refused(said):
-            raise HostUnfit(
+            raise TransportError(
                 f"host {self._address.host} allows no further session on the connection",
                 hint=f"raise MaxSessions in its sshd_config; Fleet uses up to {CHANNELS + 2}",
             )
@@ -126,6 +126,7 @@ async def _communicate(process: Process, stdin: bytes, *, hold: bool) -> tuple[b
 
     async def feed(writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            writer.transport.set_write_buffer_limits(0)  # so that nothing is on its way when it is closed
             writer.write(stdin)
             await writer.drain()
         if not hold:
