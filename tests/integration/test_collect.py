@@ -18,6 +18,7 @@ from fleet.hosts.collect import Bounds, Collector, Shelf
 from fleet.hosts.files import Looked, Places, Seen, look
 from fleet.hosts.git import commit
 from fleet.hosts.local import LocalTransport
+from fleet.hosts.transport import Completed
 from tests.support.programs import need
 from tests.support.session_host import SHELLS, shell_named
 
@@ -227,6 +228,28 @@ def test_a_file_that_changes_while_it_is_read(site: Site, times: int, mode: str)
     assert kept.note == ("" if times == 1 else "it changed while it was read")
     if times == 1:
         assert site.shelf.read(kept.sha256) == path.read_bytes()
+
+
+def test_a_file_that_cannot_be_read_is_not_a_host_that_is_silent(site: Site) -> None:
+    """A file that may not be read is left out, with the reason; where it could be read, the host is asked again."""
+    (site.artifacts / "mine").write_text("x")
+    (seen,) = site.look().artifacts
+
+    class Refusing(LocalTransport):
+        code = 1
+
+        async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
+            raise TransportError("cannot read it")
+
+        async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
+            return Completed(self.code, b"", b"")
+
+    kept = do(site.collector(Refusing()).keep(seen))
+    assert (kept.sha256, kept.note) == (None, "it cannot be read")
+    silent = Refusing()
+    silent.code = 0
+    with pytest.raises(TransportError):
+        do(site.collector(silent).keep(seen))
 
 
 def test_a_name_that_is_no_sha256_is_no_path(site: Site) -> None:

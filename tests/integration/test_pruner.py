@@ -125,7 +125,7 @@ def test_the_space_behind_what_was_read_is_given_back(inside: InHouse) -> None:
             await inside.until(lambda: inside.store.progress(f"{uid}.1").cursor == size, "the cursor")
             (session,) = inside.store.sessions(live=True)
             hosted = HostedSession(supervisor.house.transport, str(inside.home.sessions), session.id, session.epoch)
-            done = await Pruner(supervisor.house, lambda: [hosted], worth_bytes=1000).run_once()
+            done = await Pruner(supervisor.house, lambda: [hosted], worth_bytes=1000, kept_bytes=0).run_once()
             (inside.home.task_dir(uid) / "go").touch()
             await inside.until_state(uid, TaskState.COMPLETED)
             assert done.freed == size

@@ -148,6 +148,16 @@ def test_scorers_that_need_no_session(
     assert alerts(inside, uid).count("verifier_failed") == (source is Source.VERIFIER)
 
 
+def test_names_of_any_bytes_and_one_file_for_two_scorers(inside: InHouse) -> None:
+    """A file whose name is no text is kept too; one that two scorers look at is looked into for the one that must."""
+    script = 'cd "$FLEET_ARTIFACT_DIR"; echo x >"$(printf \'a\\377b\')"; echo fine >report.md'
+    of = [{"kind": "regex_match", "path": "report.md", "pattern": "fine"}, {"kind": "file_exists", "path": "report.md"}]
+    uid = inside.add(command=f'mkdir -p "$FLEET_ARTIFACT_DIR"; {script}', terms=terms({"kind": "all", "of": of}))
+    (receipt,) = done(inside, uid)
+    assert receipt.result is Result.PASS, receipt
+    assert "a\ufffdb" in [ref.path for ref in receipt.artifacts]
+
+
 def test_an_expected_code_other_than_zero_is_a_good_end(inside: InHouse) -> None:
     """A command that ends with the code its scorer expects passes; a failed session never does."""
     expected = inside.add(command="exit 3", terms=terms({"kind": "exit_code", "expected": 3}))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from fleet.errors import TransportError
 from fleet.hosts.files import CHUNK, Seen, whole
 from fleet.hosts.transport import Transport
 
@@ -96,12 +97,21 @@ class Collector:
         if len(self._kept) >= bounds.most_files:
             return Kept(sha256=None, size=seen.size, note=f"more than {bounds.most_files} files")
         most = min(bounds.most_bytes, bounds.most_bytes_of_all - self._bytes)
-        data, steady = await self._read(seen.path, most)
+        try:
+            data, steady = await self._read(seen.path, most)
+        except TransportError:
+            if await self._is_readable(seen.path):
+                raise  # it is the host that did not answer
+            return Kept(sha256=None, size=seen.size, note="it cannot be read")
         if len(data) > most:
             return Kept(sha256=None, size=max(seen.size, len(data)), note=f"larger than {most} bytes")
         self._bytes += len(data)
         note = "" if steady else "it changed while it was read"
         return Kept(sha256=await self.text(data), size=len(data), note=note)
+
+    async def _is_readable(self, path: str) -> bool:
+        done = await self._transport.run(["sh", "-c", 'test -r "$1"', "test", path])
+        return done.code == 0
 
     async def _read(self, path: str, most: int) -> tuple[bytes, bool]:
         """What is in the file, and whether that is one state of it: what takes several reads is read twice.

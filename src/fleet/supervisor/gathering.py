@@ -48,7 +48,9 @@ async def gather(attempt: Attempt, exit_code: int | None, wants: Sequence[Wants]
     looked = await look(attempt.house.transport, places_of(attempt), paths)
     keeper = _Keeper(attempt, looked, dict(zip(paths, looked.asked, strict=True)))
     missing = [kind for kind in expected if not await keeper.expected(kind)]
-    files = {want.path: await keeper.scored(want) for want in wants if want.path}
+    with_content = {want.path for want in wants if want.content}
+    scored = dict.fromkeys(want.path for want in wants if want.path)
+    files = {path: await keeper.scored(path, content=path in with_content) for path in scored}
     texts: dict[str, TextSeen] = {want.text: await keeper.text(want.text) for want in wants if want.text}
     if "log" in terms.expected_artifacts:
         await keeper.made("log", "stdout", (await keeper.said("stdout"))[0], "text/plain")
@@ -85,16 +87,15 @@ class _Keeper:
             kept = [await self._keep(kind, "workspace", _below(self._looked.roots[1], seen), seen) for seen in found]
         return any(kept)
 
-    async def scored(self, want: Wants) -> FileSeen:
-        """A file that a scorer looks at."""
-        path = str(want.path)
+    async def scored(self, path: str, *, content: bool) -> FileSeen:
+        """A file that scorers look at; `content`: also into it."""
         seen = self._at[path][0]
         place: Place = "workspace"
         if seen.kind == "absent" and path in self._own:
             seen, place = self._own[path], "artifacts"
         if seen.kind != "file":
             return FileSeen(found=seen.kind)
-        if not want.content:
+        if not content:
             return FileSeen(found="file", size=seen.size, fresh=seen.fresh)
         kept = await self._collector.keep(seen)
         root = self._looked.roots[0 if place == "artifacts" else 1]
@@ -163,4 +164,6 @@ def _is_named(name: str, kind: str) -> bool:
 
 
 def _below(root: str, seen: Seen) -> str:
-    return seen.path.removeprefix(root).removeprefix("/") or seen.path
+    """Where a file is, as a receipt can say it: a name may be any bytes."""
+    name = seen.path.removeprefix(root).removeprefix("/") or seen.path
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

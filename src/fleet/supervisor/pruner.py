@@ -19,6 +19,7 @@ from fleet.errors import Conflict, Fenced, FleetError, NotFound, TransportError
 from fleet.hosts.session import HostedSession
 from fleet.model.session import Session
 from fleet.model.states import ENDED, LIVE
+from fleet.supervisor.gathering import MOST_TEXT
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.record import has_stderr_of
 
@@ -48,11 +49,13 @@ class Pruner:
         *,
         clock: Callable[[], int] = now_ms,
         worth_bytes: int = FREED_BYTES,
+        kept_bytes: int = MOST_TEXT,
     ) -> None:
         self._house = house
         self._running = running
         self._clock = clock
         self._worth_bytes = worth_bytes
+        self._kept_bytes = kept_bytes  # the end of what was said is evidence
         self._freed: dict[str, int] = {}  # by session, up to which offset
         self._kept: set[str] = set()  # directories that could not be taken away; said once
 
@@ -140,16 +143,16 @@ class Pruner:
         """Give back the space behind what was read and committed of long sessions."""
         total = 0
         for hosted in list(self._running()):
-            cursor = self._house.store.progress(hosted.session).cursor
-            behind = cursor - self._freed.get(hosted.session, 0)
+            upto = self._house.store.progress(hosted.session).cursor - self._kept_bytes
+            behind = upto - self._freed.get(hosted.session, 0)
             if behind < self._worth_bytes:
                 continue
             try:
-                await hosted.free(cursor)
+                await hosted.free(upto)
             except (Conflict, TransportError) as exc:
                 self._house.log("not_freed", session=hosted.session, error=str(exc))
                 continue
-            self._freed[hosted.session] = cursor
+            self._freed[hosted.session] = upto
             total += behind
             self._house.log("space_freed", session=hosted.session, bytes=behind)
         return total
