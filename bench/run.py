@@ -20,6 +20,7 @@ from bench import (  # noqa: E402  # after it
     ssh_bench,
     store_bench,
     supervisor_bench,
+    talk_bench,
 )
 
 PARTS = {
@@ -27,6 +28,7 @@ PARTS = {
     "command": command_bench.run,
     "coder": coder_bench.run,
     "supervisor": supervisor_bench.run,
+    "talk": talk_bench.run,
     "ssh": ssh_bench.run,
     "run": run_bench.run,
 }

@@ -59,7 +59,7 @@ def runs_and_stops(host: SessionHost) -> None:
     session = host.session()
     do(session.prepare(Launch(argv=("sh", "-c", SCRIPT), cwd="/"), QUICK))
     pid = do(session.start()).pid
-    assert int(stat_of(pid)[3]) == pid
+    until(lambda: int(stat_of(pid)[3]) == pid)
     until(lambda: do(session.read(0)).lines)
     stopped = do(session.stop(grace_seconds=0.3))
     assert len(stopped.killed) == 3

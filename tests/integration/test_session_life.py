@@ -61,7 +61,8 @@ def test_the_agent_is_apart_and_fresh(host: SessionHost) -> None:
     session = host.started("exec sleep 1000")
     pid = do(session.observe()).pid
     assert pid is not None
-    assert int(stat_of(pid)[3]) == pid
+    until(lambda: int(stat_of(pid)[3]) == pid)
+    until(lambda: "sleep" in Path(f"/proc/{pid}/cmdline").read_text().split("\0")[0])
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     assert [line.split()[1] for line in status if line.startswith("SigIgn")] == ["0" * 16]
     assert sorted(os.listdir(f"/proc/{pid}/fd")) == ["0", "1", "2"]

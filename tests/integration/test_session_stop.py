@@ -132,7 +132,8 @@ def cgroup() -> None:
 def contained(one_host: SessionHost, cgroup: None) -> Iterator[HostedSession]:
     """A session in a cgroup, whose agent has sent a process away."""
     session = one_host.started(ESCAPED.format("away") + "; until [ -e go ]; do sleep 0.02; done", CONTAINED)
-    place = Path(one_host.file(session, "cgroup").read_text().strip())
+    place = Path(one_host.file(session, "claim").read_text().split()[6])
+    assert place.is_dir()
     yield session
     assert not place.exists()
 

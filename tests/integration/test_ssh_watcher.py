@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from fleet.errors import TransportError
-from fleet.hosts.follower import Looking
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.session import HostedSession
 from fleet.hosts.transport import Transport
+from fleet.hosts.watch import LocalWatch
 from fleet.hosts.watcher import Frame, Frames, Watcher
 from tests.support.followers import each_line, lines_of, running
 from tests.support.session_host import SessionHost, do, processes_with, until
@@ -210,7 +210,7 @@ def test_looking_is_following(one: SessionHost) -> None:
     session = one.started(f"{COUNT.format(60)}; fleet comment done", env={"FLEET_ANSWER_SECONDS": "0"})
 
     async def scene() -> list[bytes]:
-        followed = Looking().follow(session, cursor=0, requests=0)
+        followed = LocalWatch().follow(session, cursor=0, requests=0)
         lines = [line.data for line in await lines_of(followed)]
         assert [request.text for request in await followed.requests(0)] == ["done"]
         followed.close()

@@ -74,7 +74,7 @@ def test_agents_that_are_stopped_with_their_supervisor_cost_nothing(inside: InHo
     asyncio.run(work())
     task = inside.task(uid)
     assert (task.state, task.charged, task.receipts) == (TaskState.QUEUED, 0, 0)
-    assert inside.left() == []
+    until(lambda: not inside.left(), "the end of the watch over them")
 
 
 def test_slots_are_respected_and_follow_the_settings(inside: InHouse) -> None:

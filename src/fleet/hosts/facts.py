@@ -43,7 +43,7 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
     """The record of an agent's end. A code above 128 is a signal, or a program that exits as if by one."""
 
     code: int
-    ended_at: int  # by the host's clock
+    ended_at: int = 0  # by the host's clock, as far as it is known
     cause: Cause = Cause.EXIT
     swept: bool = False  # the runner is done with what was left behind, or was told to leave it
 
@@ -115,7 +115,10 @@ def parse_exit(record: bytes) -> Exit | None:
 
 def _exit(said: dict[str, str]) -> Exit:
     return Exit(
-        code=int(said["code"]), ended_at=int(said["ended"]), cause=Cause(said["cause"]), swept=bool(said.get("swept"))
+        code=int(said["code"]),
+        ended_at=_number(said, "ended"),
+        cause=Cause(said["cause"]),
+        swept=bool(said.get("swept")),
     )
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Protocol
 
 from fleet.hosts.facts import Exit
 from fleet.hosts.lines import Read
 from fleet.hosts.outbox import Request
 from fleet.hosts.session import HostedSession
-
-QUICK_SECONDS, CALM_SECONDS = 0.02, 0.25  # between two looks: soon after something was new, and after silence
 
 
 class Followed(Protocol):
@@ -28,6 +25,9 @@ class Followed(Protocol):
     async def changed(self, seconds: float) -> None:
         """Wait until there may be something new, but not longer than that."""
 
+    def wake(self) -> None:
+        """End the wait for something new: there is something to do."""
+
     def close(self) -> None:
         """Follow it no more."""
 
@@ -37,33 +37,3 @@ class Follower(Protocol):
 
     def follow(self, hosted: HostedSession, *, cursor: int, requests: int) -> Followed:
         """Begin with what comes after the cursor and that request."""
-
-
-class Looking:
-    """A follower that looks by itself, at each session: right where looking costs nothing, as on this machine."""
-
-    def follow(self, hosted: HostedSession, *, cursor: int, requests: int) -> Followed:  # noqa: ARG002  # the host knows
-        return _Looked(hosted)
-
-
-class _Looked:
-    def __init__(self, hosted: HostedSession) -> None:
-        self._hosted = hosted
-        self._pause = QUICK_SECONDS
-
-    async def read(self, cursor: int, *, ended: bool = False) -> Read:
-        got = await self._hosted.read(cursor, ended=ended)
-        self._pause = QUICK_SECONDS if got.lines else min(CALM_SECONDS, self._pause * 1.5)
-        return got
-
-    async def exit(self) -> Exit | None:
-        return await self._hosted.exit()
-
-    async def requests(self, after: int) -> list[Request]:
-        return await self._hosted.requests(after)
-
-    async def changed(self, seconds: float) -> None:
-        await asyncio.sleep(min(seconds, self._pause))
-
-    def close(self) -> None:
-        pass

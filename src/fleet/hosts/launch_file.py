@@ -26,7 +26,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """What the runner sees to by itself while nobody looks."""
 
     most_output_bytes: int = 1 << 30  # of stdout and of stderr, each; past it the session ends as over budget
-    look_seconds: int = 5  # how often the runner looks at the sizes
+    look_seconds: int = 2  # how often the sizes are looked at; the first session of those beside each other says it
     grace_ms: int = 2000  # between one signal and the next, when the runner itself ends something
     keep_processes: bool = False  # leave alone what the agent left behind
     use_cgroup: bool = True  # where the host lets us make one
@@ -35,13 +35,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 DEFAULT_RULES = Rules()
 
 
-def render(session: str, launch: Launch, rules: Rules = DEFAULT_RULES, shell: tuple[str, ...] = ("sh",)) -> bytes:
+def render(
+    session: str, launch: Launch, rules: Rules = DEFAULT_RULES, shell: tuple[str, ...] = ("sh",), *, epoch: int = 0
+) -> bytes:
     """The launch file. Reading it only sets words and defines one function, which becomes the agent."""
     _check(launch, shell)
     settings: dict[str, object] = {
         "proto": PROTO,
         "session": check_token(session, "session"),
         "shell": " ".join(shell),
+        "first_epoch": epoch,
         "cap": rules.most_output_bytes,
         "tick": rules.look_seconds,
         "grace_ms": rules.grace_ms,
@@ -55,7 +58,7 @@ def render(session: str, launch: Launch, rules: Rules = DEFAULT_RULES, shell: tu
     lines.append("launch_agent() {")
     lines += [f"export {name}={shlex.quote(value)}" for name, value in launch.env.items()]
     lines.append('unset OLDPWD; export PATH="$FLEET_SESSION_DIR/bin:$PATH"')
-    lines.append("exec " + " ".join(shlex.quote(word) for word in launch.argv))
+    lines.append("become " + " ".join(shlex.quote(word) for word in launch.argv))
     lines.append("}\n")
     return os.fsencode("\n".join(lines))
 

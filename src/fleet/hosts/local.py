@@ -6,30 +6,35 @@ import asyncio
 import contextlib
 import errno
 import os
-import secrets
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Iterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from fleet.errors import HostFull, TransportError
+from fleet.hosts.apart import Apart
 from fleet.hosts.transport import Completed
+from fleet.hosts.writing import make_directory, share, write
 
 CHUNK = 1 << 16
+MOST_AT_ONCE = 64  # programs that run to their end: to stop a thousand agents must not bring the machine down
 
 
 class LocalTransport:
     """Programs and files of this machine, as the user that runs us."""
 
+    def __init__(self) -> None:
+        self._apart = Apart()
+        self._turns = asyncio.Semaphore(MOST_AT_ONCE)
+
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
-        async with _started(argv, stdin=PIPE if stdin else DEVNULL, stderr=PIPE) as process:
+        async with self._turns, _started(argv, stdin=PIPE if stdin else DEVNULL, stderr=PIPE) as process:
             stdout, stderr = await process.communicate(stdin or None)
             assert process.returncode is not None
             return Completed(process.returncode, stdout, stderr)
 
     async def put(self, path: str, data: bytes) -> None:
         with _translated(f"cannot write {path}"):
-            await asyncio.to_thread(_write, Path(path), data)
+            await asyncio.to_thread(_put, path, data)
 
     async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
         """Reads here and now: a file of ours is in memory, and a thread for each read costs ten times the read."""
@@ -53,6 +58,21 @@ class LocalTransport:
 
     async def real(self, path: str) -> str:
         return os.path.realpath(path)
+
+    async def unpack(self, directory: str, files: Mapping[str, bytes], *, shared: Mapping[str, bytes]) -> None:
+        """Here and now, as `get` reads: some small files take less time than a thread does."""
+        with _translated(f"cannot write {directory}"):
+            make_directory(directory)
+            share(directory, shared)
+            for name, data in files.items():
+                if name.endswith("/"):
+                    make_directory(f"{directory}/{name[:-1]}")
+                else:
+                    write(f"{directory}/{name}", data, sync=False)
+
+    async def launch(self, argv: Sequence[str], *, stdin: bytes) -> bytes:
+        with _translated(f"cannot run `{argv[0]}`"):
+            return await self._apart.launch(argv, stdin)
 
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         async with _started(argv, stdin=DEVNULL, stderr=DEVNULL) as process:
@@ -92,17 +112,6 @@ def _translated(what: str) -> Iterator[None]:
         raise error(f"{what}: {exc.strerror}") from exc
 
 
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.put")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(fd, "wb", buffering=0) as file:
-            left = memoryview(data)
-            while left:
-                left = left[file.write(left) :]
-            os.fsync(file.fileno())
-        temporary.rename(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+def _put(path: str, data: bytes) -> None:
+    make_directory(os.path.dirname(path))
+    write(path, data)

@@ -3,7 +3,7 @@
 #
 # usage: sh runner.sh VERB DIRECTORY EPOCH [ARGUMENT]...      each verb answers with one line of facts
 #   start                 run the agent; what it may not read from disk comes on stdin
-#   observe               what is so
+#   observe               what is so in many directories: EPOCH DIRECTORY on each line of stdin, and no further word
 #   abandon               see to it that the agent never runs; too late once it has begun
 #   stop GRACE_MS         end the agent and all it has started: INT, TERM, KILL, with a grace between
 #   sweep GRACE_MS        end what a finished agent has left behind
@@ -11,16 +11,18 @@
 #   forget STDOUT STDERR  remove the directory, once these many bytes of each were collected and nothing lives
 # exit codes: 0 the facts are on stdout; 1 failed; 3 a higher epoch was here; 4 refused
 #
-# run and agent are its own steps: start -> run (claims, waits, records the exit) -> agent (publishes its pid, execs).
-# Two names are taken by `ln`, so that exactly one can have each: `claim` by who may start the agent, or by who gave
-# it up; `pid` by the agent that begins, or by who found that it cannot begin any more.
+# run is the runner itself: it claims the session, says `state=running` once the agent has begun, waits, and records the
+# exit. Who can give it a process session of its own, fresh signals and a small environment may call it without start.
+# Two names are taken by whoever makes the file first: `claim` by who may start the agent, or by who gave it up; `pid` by
+# the agent that begins, or by who found that it cannot begin any more. The line in it comes a moment after the name, so
+# the runner and the agent first write it to a file of their own: who finds an empty one looks whether one of them lives.
 
 set -u
 unset CDPATH
 newline='
 '
 self=$0 verb=${1-} dir=${2-} epoch=${3-}
-proto=1 session='' shell=sh cap=0 tick=5 keep=0 grace_ms=2000 use_cgroup=1 cwd=/ stdin=/dev/null secrets=''
+proto=1 session='' shell=sh cap=0 tick=5 keep=0 grace_ms=2000 use_cgroup=1 first_epoch=0 cwd=/ stdin=/dev/null secrets=''
 
 fail() {
     printf 'error: %s\n' "$*" >&2
@@ -33,14 +35,22 @@ refuse() {
 }
 
 unwritable() { # WHAT...: why a file could not be written; not every shell says it
-    if [ "$(df -Pk . 2>/dev/null | awk 'NR == 2 { print $4 }')" = 0 ]; then set -- "$*: No space left on device"; fi
+    if [ "$(df -Pk "$dir" 2>/dev/null | awk 'NR == 2 { print $4 }')" = 0 ]; then set -- "$*: No space left on device"; fi
     printf 'cannot write %s' "$*"
+}
+
+take() { # NAME LINE: make the file; false when it is there, or when only its name could be made. It needs no process
+    took=no
+    set -C
+    { took=name && printf '%s\n' "$2" && took=all; } 2>/dev/null >"$1"
+    set +C
+    [ "$took" = all ]
 }
 
 # --- epochs -----------------------------------------------------------------------------------------------------------
 
-heed_epoch() { # the greatest N of all epoch.N: made of files that are only ever added, it cannot fall
-    highest=0
+heed_epoch() { # that of the launch, or the greatest N of all epoch.N: of files that are only added, it cannot fall
+    highest=$first_epoch
     for each in epoch.*; do
         each=${each#epoch.}
         case $each in *[!0-9]*) continue ;; esac
@@ -91,12 +101,22 @@ alive() { # PID START BOOT: whether that very process lives; its number alone ma
     case $state_of in Z* | X*) return 1 ;; esac
 }
 
-apart() { # exec the words as the leader of a process session of their own
-    if command -v setsid >/dev/null 2>&1; then exec setsid "$@"; fi
+find_setsid() { # where it is, before the agent's own PATH counts; '' where perl must do
+    setsid=/usr/bin/setsid
+    if [ ! -x "$setsid" ]; then setsid=$(command -v setsid); fi
+    [ -n "$setsid" ] || command -v perl >/dev/null 2>&1 || fail "the host needs setsid or perl"
+}
+
+become() { # WORD...: exec the agent as the leader of a process session of its own
+    if ! command -v -- "$1" >/dev/null 2>&1; then
+        printf '%s: not found\n' "$1" >&2
+        exit 127
+    fi
+    if [ -n "$setsid" ]; then exec "$setsid" "$@"; fi
     exec perl -e 'use POSIX; POSIX::setsid(); exec { $ARGV[0] } @ARGV' "$@"
 }
 
-apart_and_fresh() { # the same, with every signal as a program expects it: sh makes what runs behind it deaf to INT
+apart_and_fresh() { # exec the words apart, each signal as a program expects it: sh makes what runs behind it deaf to INT
     if command -v setsid >/dev/null 2>&1 && env --default-signal true 2>/dev/null; then
         exec setsid env --default-signal "$@"
     fi
@@ -126,30 +146,48 @@ read_exit() { # a record without its last line is no record
 }
 
 read_pids() { # who claimed the session, and which process the agent is; '' means that the file was not there
-    claimant='' runner_pid='' runner_start='' runner_boot='' kind='' pid='' start='' pid_boot='' reason=''
+    claimant='' runner_pid='' runner_start='' runner_boot='' cap_of=0 kind='' pid='' start='' pid_boot='' reason=''
     if [ -f claim ]; then
-        read -r claimant runner_pid runner_start runner_boot _ <./claim
-        if [ "$claimant" != runner ]; then claimant=${claimant:-torn} runner_pid=''; fi
+        read -r claimant runner_pid runner_start runner_boot _ cap_of _ <./claim
+        if [ -z "$claimant" ]; then read_torn_claim; fi
+        if [ "$claimant" != runner ]; then runner_pid='' cap_of=''; fi
+        cap_of=${cap_of:-0}
     fi
     [ -f pid ] || return 0
     read -r kind reason <./pid
-    kind=${kind:-torn}
     if [ "$kind" = agent ]; then
         read -r kind pid start pid_boot _ <./pid
         reason=''
+    elif [ -z "$kind" ]; then
+        read_torn_pid
     fi
+}
+
+read_torn_claim() { # the one that lives of those who may have taken it this moment; else whoever did is dead
+    for each in claim.*; do
+        [ -f "$each" ] || continue
+        read -r claimant runner_pid runner_start runner_boot _ cap_of _ <"$each"
+        if runner_lives; then return; fi
+    done
+    claimant=torn
+}
+
+read_torn_pid() { # as if it were not there while an agent's shell lives that may have taken it; else no agent began
+    for each in pid.*; do
+        [ -f "$each" ] || continue
+        read -r kind reason <"$each"
+        if [ "$kind" = void ]; then return; fi
+        read -r _ pid start pid_boot _ <"$each"
+        if agent_lives; then kind='' pid='' reason='' && return; fi
+    done
+    kind=void pid='' reason='its shell died before the agent began'
 }
 
 runner_lives() { alive "$runner_pid" "$runner_start" "$runner_boot"; }
 agent_lives() { alive "$pid" "$start" "$pid_boot"; }
 
 void() { # REASON: the agent shall not begin; lost to an agent that has
-    if ! printf 'void %s\n' "$1" >"void.$$"; then
-        rm -f "void.$$"
-        fail "$(unwritable that the agent does not begin)"
-    fi
-    ln "void.$$" pid 2>/dev/null
-    rm -f "void.$$"
+    take pid "void $1" || [ -e pid ] || fail "$(unwritable that the agent does not begin)"
 }
 
 judge() { # from what was read, never from a second look: a session moves on between the two
@@ -165,6 +203,7 @@ judge() { # from what was read, never from a second look: a session moves on bet
         if runner_lives; then state=starting && return; fi
         void 'the runner died before the agent began' # it may have left the agent's shell behind: one of the two has it
         read_pids
+        if [ -z "$kind" ]; then state=starting && return; fi
     fi
     if [ "$kind" = void ]; then state=abandoned && return; fi
     state=running
@@ -173,32 +212,49 @@ judge() { # from what was read, never from a second look: a session moves on bet
     if read_exit; then state=exited; fi
 }
 
-sizes() {
-    stdout_size=0 stderr_size=0
-    if [ ! -f stdout ] || [ ! -f stderr ]; then return; fi
-    # shellcheck disable=SC2012,SC2046 # words are wanted; the fifth is the size in every ls, where stat differs
-    set -- $(ls -ln stderr stdout)
-    stderr_size=$5 stdout_size=${14}
+judge_settled() { # the same, once it does not merely start
+    rounds=0
+    while judge && [ "$state" = starting ] && [ "$rounds" -lt 200 ]; do
+        rounds=$((rounds + 1))
+        sleep 0.05 2>/dev/null || sleep 1
+    done
 }
 
-idle_since() { # the last change of the agent's output, by this host's clock
-    changed=$(stat -c %.3Y pid stdout stderr 2>/dev/null || stat -f %m pid stdout stderr 2>/dev/null)
-    last=0
-    for each in $changed; do
-        case $each in
-            *.???) each=${each%.*}${each#*.} ;;
-            *) each=${each}000 ;;
+measure() { # FILE...: size, time and name of each that is there
+    if [ -n "$linux" ]; then
+        measured=$(stat -c '%s %.3Y %n' "$@" 2>/dev/null)
+    else
+        measured=$(stat -f '%z %m %N' "$@" 2>/dev/null)
+    fi
+}
+
+read_measured() { # the sizes of the output, when it last changed and when the record of the end was written
+    stdout_size=0 stderr_size=0 changed=0 written=0
+    while read -r size time file; do
+        case $time in
+            *.???) time=${time%.*}${time#*.} ;;
+            *) time=${time}000 ;;
         esac
-        if [ "$each" -gt "$last" ]; then last=$each; fi
-    done
-    idle=$((now - last))
-    if [ "$last" -eq 0 ] || [ "$idle" -lt 0 ]; then idle=0; fi
+        case $file in
+            '') continue ;;
+            *exit) written=$time && continue ;;
+            *stdout) stdout_size=$size ;;
+            *stderr) stderr_size=$size ;;
+        esac
+        if [ "$time" -gt "$changed" ]; then changed=$time; fi
+    done <<LIST
+$measured
+LIST
 }
 
 facts() { # [WORD=VALUE]...: one line; the reason comes last and may have blanks
-    now_ms
-    sizes
-    idle_since
+    if [ -z "$measured" ]; then
+        now_ms
+        measure pid stdout stderr exit
+    fi
+    read_measured
+    idle=$((now - changed))
+    if [ "$changed" -eq 0 ] || [ "$idle" -lt 0 ]; then idle=0; fi
     runner=none
     if [ -n "$runner_pid" ]; then
         runner=dead
@@ -207,7 +263,7 @@ facts() { # [WORD=VALUE]...: one line; the reason comes last and may have blanks
     line="proto=$proto state=$state epoch=$epoch boot=$boot now=$now idle=$idle runner=$runner"
     line="$line stdout=$stdout_size stderr=$stderr_size"
     if [ -n "$pid" ]; then line="$line pid=$pid start=$start"; fi
-    if [ "$state" = exited ]; then line="$line code=$code ended=$ended cause=$cause swept=$swept"; fi
+    if [ "$state" = exited ]; then line="$line code=$code ended=${ended:-$written} cause=$cause swept=$swept"; fi
     if [ -n "$killed" ]; then line="$line killed=$killed"; fi
     printf '%s%s%s\n' "$line" "${*:+ $*}" "${reason:+ reason=$reason}"
 }
@@ -317,6 +373,21 @@ end_all() { # GRACE_MS SIGNAL...: with each signal in turn, then KILL until none
         END { for (i = 1; i <= n && length(all) < 3500; i++) all = all (i > 1 ? "," : "") last[order[i]]; print all }')
 }
 
+nothing_left() { # whether it is certain, at little cost, that no process of an agent that ended lives
+    if [ -n "$cgroup" ] && [ -r "$cgroup/cgroup.events" ]; then
+        populated=''
+        while read -r key value; do
+            if [ "$key" = populated ]; then populated=$value; fi
+        done <"$cgroup/cgroup.events"
+        if [ "$populated" != 0 ]; then return 1; fi
+        if [ ! -d /run/systemd/system ]; then return 0; fi # else it may have moved something out
+    fi
+    [ -n "$linux" ] || return 1
+    grep -qsE -e "FLEET_SESSION=$session" -e "\) [A-Za-z] [0-9]+ [0-9]+ $pid " /proc/[0-9]*/environ /proc/[0-9]*/stat
+    case $? in 1 | 2) return 0 ;; esac # 2: a process ended while it was looked at
+    return 1
+}
+
 set_cause() { # why the session ends, when it is not the agent's own doing: the first to say so is believed
     echo "$1" >"cause.$$" || return
     ln "cause.$$" cause 2>/dev/null
@@ -328,81 +399,64 @@ set_cause() { # why the session ends, when it is not the agent's own doing: the 
 # shellcheck source=/dev/null
 load() { # what prepare wrote: settings, and the function launch_agent; it runs nothing by itself
     if [ -f launch ]; then . ./launch; fi
-    cgroup=''
-    if [ -f cgroup ]; then read -r cgroup <./cgroup; fi
-    if [ -n "$cgroup" ] && [ ! -d "$cgroup" ]; then cgroup=''; fi
+    find_cgroup
     [ "$proto" -eq 1 ] || fail "the session directory speaks protocol $proto, this runner 1"
 }
 
 start() {
     [ -f launch ] || fail "the session is not prepared"
+    said=''
     if [ ! -e claim ]; then
-        command -v setsid >/dev/null 2>&1 || command -v perl >/dev/null 2>&1 || fail "the host needs setsid or perl"
+        find_setsid
         exec 3<&0
-        # It answers by closing the pipe: its own end at once, the agent's with the exec. Nothing here waits by a clock.
+        # It answers with a line once the agent has begun, or ends. Nothing here waits by a clock.
         # shellcheck disable=SC2086 # $shell is words
-        said=$(
+        said=$({
             (
-                apart env -i ${PATH+"PATH=$PATH"} ${HOME+"HOME=$HOME"} ${USER+"USER=$USER"} ${SHELL+"SHELL=$SHELL"} \
-                    ${LOGNAME+"LOGNAME=$LOGNAME"} ${LANG+"LANG=$LANG"} ${LC_ALL+"LC_ALL=$LC_ALL"} ${TZ+"TZ=$TZ"} \
-                    ${LC_CTYPE+"LC_CTYPE=$LC_CTYPE"} ${TMPDIR+"TMPDIR=$TMPDIR"} \
-                    ${FLEET_SESSION+"FLEET_SESSION=$FLEET_SESSION"} \
+                apart_and_fresh env -i ${PATH+"PATH=$PATH"} ${HOME+"HOME=$HOME"} ${USER+"USER=$USER"} \
+                    ${SHELL+"SHELL=$SHELL"} ${LOGNAME+"LOGNAME=$LOGNAME"} ${LANG+"LANG=$LANG"} \
+                    ${LC_ALL+"LC_ALL=$LC_ALL"} ${TZ+"TZ=$TZ"} ${LC_CTYPE+"LC_CTYPE=$LC_CTYPE"} \
+                    ${TMPDIR+"TMPDIR=$TMPDIR"} ${FLEET_SESSION+"FLEET_SESSION=$FLEET_SESSION"} \
                     ${FLEET_SESSION_DIR+"FLEET_SESSION_DIR=$FLEET_SESSION_DIR"} $shell "$self" run "$dir" "$epoch"
             ) <&3 3<&- 2>&1 &
-        )
+        } | {
+            IFS= read -r said
+            printf %s "$said"
+        })
         exec 3<&-
     fi
-    rounds=0
-    while judge && [ "$state" = starting ] && [ "$rounds" -lt 200 ]; do # another start was first: its runner answers
-        rounds=$((rounds + 1))
-        sleep 0.05 2>/dev/null || sleep 1
-    done
+    judge_settled # another start was first: its runner settles it
     case $state in prepared | absent) fail "the session did not start: ${said:-no word from the runner}" ;; esac
     facts
 }
 
 run() {
-    trap 'caught=1' HUP INT QUIT TERM PIPE ALRM USR1 USR2 # not ignored: that would be passed on to the agent
-    mask=$(umask)
+    trap : HUP INT QUIT TERM PIPE ALRM USR1 USR2 # not ignored: that would be passed on to the agent
+    find_setsid
+    read_mask
     umask 077
     look $$ || fail "cannot see the process that this is"
-    if ! printf 'runner %s %s %s %s\n' "$$" "$start_of" "$boot" "$epoch" >"claim.$$"; then
+    name_cgroup
+    line="runner $$ $start_of $boot $epoch $cap $cgroup"
+    if ! take "claim.$$" "$line" || ! take claim "$line"; then
+        said=$(unwritable the claim)
+        if [ "$took" = name ] && [ -s "claim.$$" ]; then rm -f claim; fi # it is ours, and says nothing
         rm -f "claim.$$"
-        fail "$(unwritable the claim)"
-    fi
-    if ! ln "claim.$$" claim 2>/dev/null; then
-        rm -f "claim.$$"
-        [ -e claim ] || fail "cannot link files in the session directory"
+        [ -e claim ] || fail "$said"
         return # another has it
     fi
-    rm -f "claim.$$"
-    if ! said=$(reserve 2>&1); then
-        rm -f exit.new exit.swept
+    if ! reserve 2>/dev/null && ! said=$(reserve 2>&1); then
+        rm -f exit.new "claim.$$" # some room, for the reason
         void "$(echo "${said:-cannot write}" | tr '\n' ' ')"
         return
     fi
-    make_cgroup
-    exec 3<&0
-    (
-        FLEET_SESSION=$session FLEET_SESSION_DIR=$dir
-        export FLEET_SESSION FLEET_SESSION_DIR
-        # shellcheck disable=SC2086 # $shell is words
-        apart_and_fresh $shell "$self" agent "$dir" "$epoch" "$mask"
-    ) <&3 3<&- &
-    agent=$!
-    exec 3<&- </dev/null >/dev/null 2>>runner.log
-    ticker=''
-    if [ "$cap" -gt 0 ]; then
-        watch_output &
-        ticker=$!
-    fi
-    while :; do
-        caught=''
-        wait "$agent"
-        code=$?
-        if [ -z "$caught" ] || ! kill -0 "$agent" 2>/dev/null; then break; fi # else a signal to us cut the wait short
-    done
-    if [ -n "$ticker" ]; then kill "$ticker" 2>/dev/null; fi
+    if [ -n "$cgroup" ] && ! mkdir "$cgroup" 2>/dev/null; then cgroup=''; fi
+    keep_watch
+    exec 3<&0 4>&1 </dev/null >/dev/null 2>&1
+    # In front, not behind: what sh runs behind itself is deaf to INT. A signal to us is kept until the agent has ended.
+    (agent)
+    code=$?
+    exec 3<&- 4>&-
     read_pids
     if [ "$kind" != agent ]; then
         void "the agent's shell ended before the agent began"
@@ -412,29 +466,39 @@ run() {
     record_end "$code"
 }
 
-reserve() { # room for the records of the end, so that a disk which the agent fills cannot keep them from us
-    heed_epoch
-    if [ -d bin ]; then chmod 700 bin/*; fi
-    mkdir -p outbox && true >>stdout && true >>stderr &&
-        printf '%4095s\n' '' >exit.new && printf '%4095s\n' '' >exit.swept && return
-    unwritable the records of the end
+read_mask() { # what the agent shall have; asked of the kernel where that takes no process
+    mask=''
+    if [ -n "$linux" ]; then
+        while read -r key mask && [ "$key" != Umask: ]; do mask=''; done </proc/self/status
+    fi
+    if [ -z "$mask" ]; then mask=$(umask); fi
+}
+
+reserve() { # room for the record of the end, so that a disk which the agent fills cannot keep it from us
+    if [ -d bin ] && [ ! -x bin/fleet ]; then chmod 700 bin/*; fi
+    if [ ! -d outbox ]; then mkdir outbox || return; fi
+    true >>stdout && true >>stderr &&
+        printf '%4095s\n' '' >exit.new && return
+    unwritable the record of the end
     return 1
 }
 
-record_end() { # CODE: at once, for the slot is free now; then once more with what the sweep had to end
-    now_ms
-    ended=$now cause=exit
+record_end() { # CODE: at once, for the slot is free now; once more where something was left behind to end
+    cause=exit swept='done' ended_list='' left=0
     if [ -f cause ]; then read -r cause <./cause; fi
-    write_exit exit.new "code=$1" "ended=$ended" "cause=$cause"
-    swept=kept ended_list='' left=0
-    if [ "$keep" -eq 0 ] || [ "$cause" != exit ]; then
+    if [ "$keep" -ne 0 ] && [ "$cause" = exit ]; then
+        swept=kept
+    elif ! nothing_left; then
+        now_ms
+        write_exit exit.new "code=$1" "ended=$now" "cause=$cause"
         end_all "$grace_ms" TERM
-        swept='done'
+        write_exit exit.swept "code=$1" "ended=$now" "cause=$cause" "swept=$swept" "killed=$ended_list" "left=$left"
+        return
     fi
-    write_exit exit.swept "code=$1" "ended=$ended" "cause=$cause" "swept=$swept" "killed=$ended_list" "left=$left"
+    write_exit exit.new "code=$1" "cause=$cause" "swept=$swept" "killed=" "left=0" # it ended when this was written
 }
 
-write_exit() { # FILE LINE...: over the room that was reserved
+write_exit() { # FILE LINE...: over the room that was reserved, if any was
     record=$1
     shift
     for _ in 1 2 3 4 5 6 7 8 9 10; do
@@ -443,85 +507,211 @@ write_exit() { # FILE LINE...: over the room that was reserved
     done
 }
 
-watch_output() { # beside the runner, which waits, and after it if it is killed: ends a session that writes too much
-    pause=''
-    trap '[ -z "$pause" ] || kill "$pause" 2>/dev/null; exit 0' TERM
-    trap '' HUP INT
-    while :; do
-        sleep "$tick" &
-        pause=$!
-        wait "$pause"
-        pause=''
-        read_pids
-        if ! runner_lives && ! agent_lives; then return; fi
-        sizes
-        if [ "$stdout_size" -gt "$cap" ] || [ "$stderr_size" -gt "$cap" ]; then
-            set_cause cap
-            end_all "$grace_ms" INT TERM
-            return
-        fi
-    done
-}
-
-make_cgroup() { # where the host lets us: nothing leaves it by clearing its environment or its session
+name_cgroup() { # where the host lets us make one: nothing leaves it by clearing its environment or its session
     cgroup=''
     if [ "$use_cgroup" -eq 0 ] || [ ! -r /proc/self/cgroup ]; then return; fi
-    mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-    inside=$(sed -n 's/^0:://p' /proc/self/cgroup)
-    if [ -z "$mount" ] || [ ! -w "$mount$inside/cgroup.procs" ]; then return; fi
-    cgroup=${mount}${inside%/}/fleet-$session
-    if mkdir "$cgroup" 2>/dev/null && [ -e "$cgroup/cgroup.kill" ] && echo "$cgroup" >cgroup; then return; fi
-    rmdir "$cgroup" 2>/dev/null
-    rm -f cgroup
-    cgroup=''
+    mount=/sys/fs/cgroup
+    if [ ! -f "$mount/cgroup.procs" ]; then mount=/sys/fs/cgroup/unified; fi
+    inside=''
+    while IFS= read -r each; do
+        case $each in 0::*) inside=${each#0::} ;; esac
+    done </proc/self/cgroup
+    if [ -z "$inside" ] || [ ! -w "$mount$inside/cgroup.procs" ]; then return; fi
+    cgroup=${mount}${inside%/}/fleet-$session.$$ # another home may have a session of the same name
 }
 
-agent() { # MASK: becomes the agent
-    given=$(cat)
-    case $given in
-        '#end' | *"$newline#end") ;;
-        *) give_up 'what the agent is given on stdin was cut off' ;;
-    esac
-    for each in $secrets; do
-        case $newline$given in *"$newline$each="*) ;; *) give_up "the secret $each was not given" ;; esac
-    done
-    if [ -n "$cgroup" ] && ! echo 0 2>/dev/null >"$cgroup/cgroup.procs"; then
-        rmdir "$cgroup"
-        rm -f cgroup
-    fi
+find_cgroup() { # of the session whose directory this is, if it is still there
+    cgroup=''
+    if [ -f claim ]; then read -r _ _ _ _ _ _ cgroup <./claim; fi
+    if [ ! -d "$cgroup" ]; then cgroup=''; fi
+}
+
+agent() { # in a shell of its own, which becomes the agent; 3 has what it is given, 4 is for our answer
+    FLEET_SESSION=$session FLEET_SESSION_DIR=$dir
+    export FLEET_SESSION FLEET_SESSION_DIR
+    read_given <&3
+    if [ -n "$cgroup" ] && ! echo 0 2>/dev/null >"$cgroup/cgroup.procs"; then rmdir "$cgroup"; fi
     if [ "$stdin" = prompt ] && [ ! -r prompt ]; then give_up 'the prompt is missing'; fi
-    look $$ || give_up 'cannot see the process that this is'
+    own_identity || give_up 'cannot see the process that this is'
     cd -- "$cwd" 2>/dev/null || give_up "cannot enter the directory $cwd"
-    printf 'agent %s %s %s %s\n' "$$" "$start_of" "$boot" "$epoch" >"$dir/pid.$$" || give_up "$(unwritable the pid)"
-    if ! ln "$dir/pid.$$" "$dir/pid" 2>/dev/null; then
-        rm -f "$dir/pid.$$"
-        exit 125 # somebody has settled that this does not begin
+    line="agent $own_pid $start_of $boot $epoch"
+    take "$dir/pid.$$" "$line" || give_up "$(unwritable the pid)"
+    if ! take "$dir/pid" "$line"; then
+        if [ "$took" = name ]; then printf 'void %s\n' "$(unwritable the pid)" >"$dir/pid.$$"; fi
+        exit 125 # else somebody has settled that this does not begin
     fi
-    rm -f "$dir/pid.$$"
-    exec >>"$dir/stdout" 2>>"$dir/stderr" </dev/null
+    trap '' PIPE # who asked may be gone
+    printf 'proto=%s state=running epoch=%s boot=%s runner=alive pid=%s start=%s\n' \
+        "$proto" "$epoch" "$boot" "$own_pid" "$start_of" 2>/dev/null >&4
+    trap - PIPE
+    exec >>"$dir/stdout" 2>>"$dir/stderr" </dev/null 3<&- 4>&-
     if [ "$stdin" = prompt ]; then exec <"$dir/prompt"; fi
-    umask "$1"
+    umask "$mask"
     set -a
     eval "$given"
     set +a
     launch_agent
 }
 
+read_given() { # all of stdin, which has an end, so that half of it is never taken
+    given='' each='' last=''
+    while IFS= read -r each || [ -n "$each" ]; do given=$given$each$newline last=$each; done
+    if [ "$last" != '#end' ]; then give_up 'what the agent is given on stdin was cut off'; fi
+    for each in $secrets; do
+        case $newline$given in *"$newline$each="*) ;; *) give_up "the secret $each was not given" ;; esac
+    done
+}
+
+own_identity() { # of this very process, which in a subshell is not $$
+    if [ -n "$linux" ]; then
+        look self && own_pid=${stat_line%% *}
+    else
+        own_pid=$(exec sh -c 'echo "$PPID"') && look "$own_pid"
+    fi
+}
+
 give_up() { # REASON
     cd -- "$dir" || exit 125
+    rm -f "claim.$$" # some room, for the reason
     void "$(echo "$1" | tr '\n' ' ')"
     exit 125
 }
 
+# --- the watch: one process for all sessions that stand beside each other; it outlives their runners -------------------
+
+keep_watch() { # see to it that somebody does; a runner asks once its own claim can be seen
+    watch_pid='' watch_start='' watch_boot=''
+    if [ -f ../.watch ]; then read -r watch_pid watch_start watch_boot <../.watch; fi
+    if ! alive "$watch_pid" "$watch_start" "$watch_boot"; then
+        (cd .. && watch_all) </dev/null >/dev/null 2>&1 &
+    fi
+}
+
+watch_all() {
+    trap '' HUP PIPE
+    living=0
+    own_identity || return
+    while take_watch; do
+        while sleep $((tick + living / 250)) && is_our_watch && look_at_all; do :; done # seldom where there are many
+        is_our_watch || return
+        rm -f .watch
+        look_at_all || return # who saw our name, and left the watch to us, was there to be seen
+    done
+}
+
+take_watch() { # false: another lives who has it
+    look "$own_pid"
+    printf '%s %s %s\n' "$own_pid" "$start_of" "$boot" >".watch.$own_pid" || return
+    if ln ".watch.$own_pid" .watch 2>/dev/null; then
+        rm -f ".watch.$own_pid"
+        return
+    fi
+    if [ -f .watch ]; then read -r watch_pid watch_start watch_boot <.watch; fi
+    if alive "$watch_pid" "$watch_start" "$watch_boot"; then
+        rm -f ".watch.$own_pid"
+        return 1
+    fi
+    mv -f ".watch.$own_pid" .watch # of several who find it orphaned, the last has it; the others see that at the next look
+}
+
+is_our_watch() {
+    watch_pid=''
+    if [ -f .watch ]; then read -r watch_pid _ <.watch; fi
+    [ "$watch_pid" = "$own_pid" ]
+}
+
+look_at_all() { # end what writes too much, remove the cgroups of what has ended; true while any lives
+    ended='' files='' least='' living=0
+    for each in ./*/claim; do
+        each=${each%/claim}
+        if [ -f "$each/exit" ]; then
+            ended="$ended $each"
+        elif cd "$each" 2>/dev/null; then
+            read_pids
+            if runner_lives || agent_lives; then
+                files="$files $each/stdout $each/stderr" living=$((living + 1))
+                if [ "$cap_of" -gt 0 ] && [ "$cap_of" -le "${least:-$cap_of}" ]; then least=$cap_of; fi
+            fi
+            cd .. || return 1
+        fi
+    done
+    remove_cgroups
+    if [ -n "$least" ]; then look_at_sizes; fi
+    [ "$living" -gt 0 ]
+}
+
+look_at_sizes() { # of the files
+    # shellcheck disable=SC2086 # words are wanted: the names of sessions have no blanks
+    sizes_of=$(ls -ln $files 2>/dev/null)
+    while read -r _ _ _ _ size _ _ _ file; do
+        if [ "${size:-0}" -gt "$least" ]; then end_if_over "${file%/*}" "$size"; fi
+    done <<LIST
+$sizes_of
+LIST
+}
+
+end_if_over() { # SESSION SIZE
+    cd "$1" 2>/dev/null || return
+    read_pids
+    if [ "$cap_of" -gt 0 ] && [ "$2" -gt "$cap_of" ] && [ ! -f cause ]; then
+        set_cause cap
+        (end_over) &
+    fi
+    cd .. || exit
+}
+
+end_over() { # the session whose directory this is
+    dir=$PWD
+    load
+    read_pids
+    end_all "$grace_ms" INT TERM
+}
+
+remove_cgroups() { # of what has ended and left nothing in it
+    set --
+    for each in $ended; do
+        cd "$each" 2>/dev/null || continue
+        find_cgroup
+        if [ -n "$cgroup" ]; then set -- "$@" "$cgroup"; fi
+        cd .. || return
+    done
+    if [ $# -gt 0 ]; then rmdir "$@" 2>/dev/null; fi
+}
+
 # --- the other verbs --------------------------------------------------------------------------------------------------
 
+observe() { # what costs a process is asked once for all; what goes wrong with one is its line of the answer
+    now_ms
+    list=$(cat)
+    set --
+    while read -r epoch dir; do set -- "$@" "$dir/pid" "$dir/stdout" "$dir/stderr" "$dir/exit"; done <<LIST
+$list
+LIST
+    measure "$@"
+    all=$measured$newline
+    while read -r epoch dir; do
+        measured=''
+        while [ -n "${all%"$newline"}" ]; do # they come in the order in which they were asked for
+            line=${all%%"$newline"*}
+            case $line in *" $dir/pid" | *" $dir/stdout" | *" $dir/stderr" | *" $dir/exit") ;; *) break ;; esac
+            measured=$measured$line$newline all=${all#*"$newline"}
+        done
+        if [ -f "$dir/runner.sh" ]; then (observe_one) 2>&1; else echo state=absent; fi
+    done <<LIST
+$list
+LIST
+}
+
+observe_one() {
+    cd -P -- "$dir" || fail "cannot enter $dir"
+    load
+    heed_epoch
+    judge
+    facts
+}
+
 abandon() {
-    if [ ! -e claim ]; then
-        echo "abandoned $epoch" >"claim.$$" || fail "$(unwritable the claim)"
-        ln "claim.$$" claim 2>/dev/null
-        rm -f "claim.$$"
-        [ -e claim ] || fail "cannot link files in the session directory"
-    fi
+    take claim "abandoned $epoch" || [ -e claim ] || fail "$(unwritable the claim)"
     judge
 }
 
@@ -530,7 +720,7 @@ stop() { # GRACE_MS
     case $state in
         absent | abandoned) facts && return ;;
         prepared) abandon ;;
-        starting) void 'stopped before it began' && judge ;;
+        starting) void 'stopped before it began' && judge_settled ;;
     esac
     if [ "$state" = running ]; then set_cause stop; fi
     end_all "$1" INT TERM
@@ -550,7 +740,7 @@ sweep() { # GRACE_MS
     if [ -n "$ended_list" ]; then killed=${killed:+$killed,}$ended_list; fi
     if [ "$state" = exited ] && [ -z "$swept" ] && ! runner_lives; then # it was killed in the middle of its own sweep
         swept='done'
-        write_exit exit.swept "code=$code" "ended=$ended" "cause=$cause" "swept=$swept" "killed=$killed"
+        write_exit exit.swept "code=$code" "ended=${ended:-0}" "cause=$cause" "swept=$swept" "killed=$killed"
     fi
     facts "left=$left"
 }
@@ -566,7 +756,7 @@ forget() { # STDOUT STDERR
     if [ -f launch ]; then may_forget "$1" "$2"; fi # else a removal that was cut short goes on
     rm -f launch                                   # first: what is left cannot be started
     rm -rf outbox bin
-    rm -f prompt stdout stderr pid pid.* void.* claim claim.* cause cause.* exit exit.* cgroup runner.log epoch.* .*.put
+    rm -f prompt stdout stderr pid pid.* claim claim.* cause cause.* exit exit.* epoch.* .*.put
     if [ -n "$cgroup" ]; then rmdir "$cgroup" 2>/dev/null; fi
     rm -f runner.sh
     cd /
@@ -579,7 +769,8 @@ may_forget() { # STDOUT STDERR
     if runner_lives; then refuse "the runner still ends what the agent left behind"; fi
     found=$(members)
     [ -z "$found" ] || refuse "processes of the session live: $(echo "$found" | tr '\n' ' ')"
-    sizes
+    measure stdout stderr
+    read_measured
     if [ "$stdout_size" -ne "$1" ] || [ "$stderr_size" -ne "$2" ]; then
         refuse "not all output was collected: stdout has $stdout_size bytes, stderr $stderr_size"
     fi
@@ -589,19 +780,22 @@ may_forget() { # STDOUT STDERR
     done
 }
 
+measured=''
+if [ "$verb" = observe ]; then
+    observe
+    exit 0
+fi
 case $epoch in '' | *[!0-9]*) fail "usage: runner.sh VERB DIRECTORY EPOCH [ARGUMENT]..." ;; esac
 case $self in /*) ;; *) self=$PWD/$self ;; esac
 cd -P -- "$dir" || fail "cannot enter $dir"
 dir=$PWD # without links: it is part of the marker
 load
-# A number is all that a further argument can be; the mask of `agent` is one too.
+# A number is all that a further argument can be.
 case ${4-0}${5-0} in *[!0-9]*) fail "not a number: ${4-} ${5-}" ;; esac
-if [ "$verb" != run ] && [ "$verb" != agent ]; then heed_epoch; fi
+heed_epoch
 case $verb in
     start) start ;;
     run) run ;;
-    agent) agent "$4" ;;
-    observe) judge && facts ;;
     abandon) abandon && facts ;;
     stop) stop "${4:-2000}" ;;
     sweep) sweep "${4:-2000}" ;;

@@ -14,13 +14,15 @@ from fleet.errors import Conflict, Fenced, HostFull, NotStarted, TransportError
 from fleet.hosts.facts import Exit, HostState, Killed, Observed, parse, parse_exit
 from fleet.hosts.launch_file import DEFAULT_RULES, Rules, render, render_secrets
 from fleet.hosts.lines import CHUNK, Line, Read, read_lines
+from fleet.hosts.observing import observers
 from fleet.hosts.outbox import LONGEST, Request, parse_request, render_answer
-from fleet.hosts.transport import SupportsUnpack, Transport
+from fleet.hosts.transport import SupportsLaunch, SupportsUnpack, Transport
 from fleet.model.ids import check_token
 from fleet.model.launch import Launch
 
 SHIMS = ("fleet", "bd")
-FENCED, REFUSED = 3, 4  # exit codes of the runner
+FAILED, FENCED, REFUSED = 1, 3, 4  # exit codes of the runner
+CODES = {"error": FAILED, "fenced": FENCED}  # of what it says of one session among many
 LONGEST_RECORD = 8192
 NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 # A directory without a runner is one that the host knows nothing of.
@@ -60,10 +62,10 @@ class HostedSession:
 
     async def prepare(self, launch: Launch, rules: Rules = DEFAULT_RULES) -> None:
         """Write the directory. The launch file comes last: with it the session can be started."""
-        launch_file = {"launch": render(self.session, launch, rules, self._shell)}
-        prompt = {"prompt": launch.prompt.encode("utf-8", "surrogateescape")}
+        launch_file = {"launch": render(self.session, launch, rules, self._shell, epoch=self.epoch)}
+        prompt = {"prompt": launch.prompt.encode("utf-8", "surrogateescape")} if launch.prompt_on_stdin else {}
         if isinstance(self._transport, SupportsUnpack):
-            await self._transport.unpack(self.directory, prompt | launch_file, shared=programs())
+            await self._transport.unpack(self.directory, {"outbox/": b""} | prompt | launch_file, shared=programs())
             return
         puts = (self._put(name, data) for name, data in (programs() | prompt).items())
         for failed in await asyncio.gather(*puts, return_exceptions=True):
@@ -73,7 +75,7 @@ class HostedSession:
 
     async def start(self, secrets: Mapping[str, str] = NO_SECRETS) -> Started:
         """Start the agent, unless it has been. NotStarted: it did not begin, and never will in this directory."""
-        seen = await self._call("start", stdin=render_secrets(secrets))
+        seen = await self._launch(render_secrets(secrets)) or await self._call("start", stdin=render_secrets(secrets))
         if seen.state == HostState.ABANDONED:
             raise NotStarted(f"session {self.session} did not start: {seen.reason}")
         if seen.pid is None:
@@ -82,7 +84,8 @@ class HostedSession:
 
     async def observe(self) -> Observed:
         """What is so. An epoch that is higher than any before shuts the lower ones out."""
-        return await self._call("observe")
+        line = await observers(self._transport).ask(self._shell, self.directory, self.epoch)
+        return self._facts("observe", line, CODES.get(line.partition(":")[0], 0))
 
     async def abandon(self) -> bool:
         """See to it that the agent never runs. False: it has begun, or is about to."""
@@ -147,16 +150,27 @@ class HostedSession:
         """Remove the directory. Conflict: something lives, or output or a request was not collected."""
         await self._call("forget", str(stdout_bytes), str(stderr_bytes))
 
+    async def _launch(self, stdin: bytes) -> Observed | None:
+        """The runner itself, without a shell that starts it, where the transport can; None: ask by the usual way."""
+        if not isinstance(self._transport, SupportsLaunch):
+            return None
+        argv = [*self._shell, f"{self.directory}/runner.sh", "run", self.directory, str(self.epoch)]
+        said = await self._transport.launch(argv, stdin=stdin)
+        return parse(said.decode("utf-8", "replace")) if said.endswith(b"\n") else None
+
     async def _call(self, verb: str, *arguments: str, stdin: bytes = b"") -> Observed:
         words = [verb, self.directory, str(self.epoch), *arguments]
         script = CALL.format(shell=" ".join(self._shell))
         done = await self._transport.run([*self._shell, "-c", script, "runner", *words], stdin=stdin)
-        if done.code == 0:
-            return parse(done.stdout.decode("utf-8", "replace"))
-        said = done.stderr.decode("utf-8", "replace").strip() or f"code {done.code}"
-        if done.code == FENCED:
+        said = (done.stderr if done.code else done.stdout).decode("utf-8", "replace").strip()
+        return self._facts(verb, said or f"code {done.code}", done.code)
+
+    def _facts(self, verb: str, said: str, code: int) -> Observed:
+        if code == 0:
+            return parse(said)
+        if code == FENCED:
             raise Fenced(f"session {self.session}: {said.removeprefix('fenced: ')}")
-        if done.code == REFUSED:
+        if code == REFUSED:
             raise Conflict(f"session {self.session}: {said.removeprefix('refused: ')}")
         error = HostFull if "No space left" in said else TransportError
         raise error(f"cannot {verb} session {self.session}: {said.removeprefix('error: ')}")

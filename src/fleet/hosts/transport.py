@@ -53,3 +53,14 @@ class SupportsPeek(Protocol):
 
     async def real(self, path: str) -> str:
         """The path with every link followed."""
+
+
+@runtime_checkable
+class SupportsLaunch(Protocol):
+    """The further power of a transport that starts what outlives it without a shell in between."""
+
+    async def launch(self, argv: Sequence[str], *, stdin: bytes) -> bytes:
+        """Run a program apart from us and answer with its first line of output, b"" when it ends without one.
+
+        It leads a process session of its own, has fresh signals and a small environment, and is never killed by us.
+        """

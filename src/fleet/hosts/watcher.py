@@ -169,6 +169,9 @@ class _Watched:
                 await self._changed.wait()
         self._changed.clear()
 
+    def wake(self) -> None:
+        self._changed.set()
+
     def close(self) -> None:
         self._watcher._forget(self)
         self._watcher._counted(-len(self._data))

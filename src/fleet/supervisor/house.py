@@ -14,7 +14,9 @@ import msgspec
 from fleet.coders.coder import Coder
 from fleet.config.home import Home
 from fleet.config.settings import Settings
+from fleet.hosts.follower import Follower
 from fleet.hosts.transport import Transport
+from fleet.hosts.watch import LocalWatch
 from fleet.model.session import Defaults
 from fleet.sources.source import Source
 from fleet.store.store import Store
@@ -64,6 +66,7 @@ class House:
         self.home = home
         self.settings = settings
         self.transport = transport
+        self.follower: Follower = LocalWatch()
         self.machine = machine
         self.journal = journal
         self.lease_seconds = lease_seconds

@@ -16,6 +16,7 @@ from fleet.coders.prompts import compose_prompt
 from fleet.coders.prompts.brief import InputFile, brief, plain
 from fleet.errors import NotStarted, TransportError
 from fleet.model.launch import Launch
+from fleet.model.session import Progress
 from fleet.model.states import Result
 from fleet.store import qafile
 from fleet.supervisor import briefing, workplace
@@ -36,15 +37,16 @@ async def launch(attempt: Attempt) -> None:
         await workplace.make_ready(attempt)
         work = compose(attempt, await _inputs(attempt))
     launch, secrets = _equipped(attempt, attempt.coder.launch(work))
-    before = await commit_of(attempt)
-    attempt.progress = replace(attempt.progress, coder_session=launch.coder_session, commit_before=before)
-    attempt.keep_state(attempt.coder.begin(attempt.history.parser_state()))
+    parser, commit = attempt.history.parser_state(), await commit_of(attempt)
+    attempt.progress = replace(attempt.progress, coder_session=launch.coder_session, commit_before=commit)
+    attempt.keep_state(attempt.coder.begin(parser))
     attempt.house.at("claimed")
     await attempt.hosted.prepare(launch)
     if not attempt.verifies:
         await workplace.mark(attempt)
     attempt.house.at("prepared")
-    await attempt.commit()
+    if parser is not None or attempt.progress != Progress(parser=attempt.progress.parser):
+        await attempt.commit()  # else a successor begins as we do
     attempt.house.at("launching")
     await _start(attempt, secrets)
 

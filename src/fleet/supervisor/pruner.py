@@ -95,6 +95,8 @@ class Pruner:
         found = []
         with contextlib.suppress(FileNotFoundError), os.scandir(self._house.home.sessions) as entries:
             for entry in entries:
+                if entry.name.startswith("."):
+                    continue  # what the sessions share
                 with contextlib.suppress(FileNotFoundError):
                     written = entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
                     if written < before and entry.name not in self._kept and entry.is_dir(follow_symlinks=False):

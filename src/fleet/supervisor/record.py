@@ -40,6 +40,8 @@ class StreamRecord:
 
     def rewind(self, cursor: int) -> None:
         """Cut off what was said at or after a place that will be read again."""
+        if not cursor and not self._shared and not self._path.exists():
+            return
         with self._path.open("a+b") as file:
             size = self._end(file, cursor)
             if not self._shared:

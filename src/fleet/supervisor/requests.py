@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fleet.errors import FleetError
+from fleet.hosts.follower import Followed
 from fleet.hosts.outbox import Request
 from fleet.hosts.session import HostedSession
 from fleet.model.session import Progress, Session
@@ -29,9 +30,9 @@ class Requests:
         self._session = session
         self._hosted = hosted
 
-    async def run_once(self, progress: Progress) -> Progress:
+    async def run_once(self, followed: Followed, progress: Progress) -> Progress:
         """Deal with what has come."""
-        for request in await self._hosted.requests(progress.requests):
+        for request in await followed.requests(progress.requests):
             try:
                 progress, said = await self._apply(request, progress)
                 code = 0

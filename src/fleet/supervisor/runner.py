@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from fleet.errors import NotFound, NotStarted, UsageError
 from fleet.hosts.facts import HostState, Observed
+from fleet.hosts.follower import Followed
 from fleet.hosts.lines import Line
 from fleet.model import stream as st
 from fleet.model.receipt import Verdict
@@ -31,7 +32,8 @@ from fleet.supervisor.requests import Requests
 from fleet.supervisor.wish import Wish, kept, recalled
 from fleet.supervisor.workplace import Unmet
 
-QUICK_SECONDS, CALM_SECONDS = 0.02, 0.25  # between two looks: soon after something was said, and after silence
+QUICK_SECONDS = 0.02  # until a start that is under way is looked at again
+LOOK_SECONDS = 1.0  # its host wakes us when it says something; its limits are looked at as often
 OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
 OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
 
@@ -44,7 +46,7 @@ class SessionRunner:
         self.attempt = Attempt(house, task, session)
         self._requests = Requests(house, task, session, self.attempt.hosted)
         self._beside = Beside(self.attempt)
-        self._wished = asyncio.Event()
+        self._followed: Followed | None = None
         self._stopped = False
         self._observe_at = 0.0  # at once
         self._observe_every = OBSERVE_SECONDS
@@ -65,7 +67,8 @@ class SessionRunner:
         before = self.wish
         if before is None or (before.intent is None and before.verb == wish.verb):
             self.attempt.wish = wish
-            self._wished.set()
+            if self._followed is not None:
+                self._followed.wake()
 
     # the life of a session, in order
 
@@ -126,20 +129,32 @@ class SessionRunner:
         await settle(self.attempt, decision, end)
 
     async def _follow(self) -> None:
-        """Read until the end, then settle. Limits and wishes may bring the end about."""
+        """Read until the end, then settle."""
+        self.attempt.recall_state()
+        self.attempt.record.rewind(self.attempt.progress.cursor)
+        progress = self.attempt.progress
+        self._followed = self.house.follower.follow(
+            self.attempt.hosted, cursor=progress.cursor, requests=progress.requests
+        )
+        try:
+            await self._read_to_the_end(self._followed)
+        finally:
+            self._followed.close()
+            self._followed = None
+        await conclude(self.attempt)
+
+    async def _read_to_the_end(self, followed: Followed) -> None:
+        """Limits and wishes may bring the end about."""
         attempt = self.attempt
-        attempt.recall_state()
-        attempt.record.rewind(attempt.progress.cursor)
-        pause = QUICK_SECONDS
         ended = False
         while True:
-            exit_record = await attempt.safely(attempt.hosted.exit())
+            exit_record = await attempt.safely(followed.exit())
             ended = ended or (exit_record is not None and exit_record.swept)
-            moved = await self._read(ended=ended)
-            moved |= await self._deal_with_requests()
+            moved = await self._read(followed, ended=ended)
+            moved |= await self._deal_with_requests(followed)
             await self._beside.run_once(last=ended and not moved)
             if ended and not moved:
-                break
+                return
             if ended:
                 continue
             if self._observe_at and (moved or exit_record is not None):
@@ -151,14 +166,12 @@ class SessionRunner:
                 self._enforce_limits()
             if self.wish is not None and not self._stopped and exit_record is None:
                 await self._stop(self.wish)
-            pause = QUICK_SECONDS if moved else min(CALM_SECONDS, pause * 1.5)
-            await self._wait(pause)
-        await conclude(attempt)
+            await followed.changed(LOOK_SECONDS)
 
-    async def _read(self, *, ended: bool) -> bool:
+    async def _read(self, followed: Followed, *, ended: bool) -> bool:
         """The next lines, parsed and committed with the cursor. True: there may be more."""
         attempt = self.attempt
-        got = await attempt.safely(attempt.hosted.read(attempt.progress.cursor, ended=ended))
+        got = await attempt.safely(followed.read(attempt.progress.cursor, ended=ended))
         if got is None:
             await attempt.pause_after_silence()
             return True
@@ -198,9 +211,9 @@ class SessionRunner:
 
     # smaller steps
 
-    async def _deal_with_requests(self) -> bool:
+    async def _deal_with_requests(self, followed: Followed) -> bool:
         attempt = self.attempt
-        after = await attempt.safely(self._requests.run_once(attempt.progress))
+        after = await attempt.safely(self._requests.run_once(followed, attempt.progress))
         if after is None:
             await attempt.pause_after_silence()
             return True
@@ -250,13 +263,3 @@ class SessionRunner:
             if seen is not None:
                 return seen
             await self.attempt.pause_after_silence()
-
-    async def _wait(self, seconds: float) -> None:
-        if self.wish is not None:
-            await asyncio.sleep(seconds)
-            return
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wished.wait()
-        except TimeoutError:
-            return

@@ -27,6 +27,7 @@ from fleet.supervisor.runner import SessionRunner
 from fleet.supervisor.wish import Wish
 
 LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
+ROUND_SECONDS = 0.02  # from one round to the next: a thousand agents that talk ring the bell as often
 RESCUE_SECONDS = 10.0
 STOP_SECONDS = 20.0  # for agents to end, beside their graces
 AGAIN_SECONDS = 1.0  # after something that may be better by then
@@ -128,6 +129,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         while not self._stopping.is_set():
             self.house.wake.clear()
+            round_ends = loop.time() + ROUND_SECONDS
             try:
                 self._reload_settings()
                 if loop.time() >= rescue_at:
@@ -145,6 +147,7 @@ class Supervisor:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self.house.wake.wait()
+            await asyncio.sleep(max(0.0, round_ends - loop.time()))
 
     async def _mirror(self, *, now: bool = False) -> None:
         """Keep fleet.jsonl up with the ledger, in a thread and now and then: nobody waits for it."""
@@ -201,19 +204,22 @@ class Supervisor:
         known = store.supervisors(present=False) if orphans else []
         near = {one.id for one in known if one.machine == house.place}
         runs = house.runs()
-        for orphan in orphans:
-            if orphan.supervisor not in near or (runs is not None and orphan.run not in runs):
-                continue
-            try:
-                adopted = await store.adopt(orphan.id, house.name)
-            except LeaseLost:
-                raise
-            except Conflict as exc:  # another was first
-                house.log("not_adopted", session=orphan.id, error=str(exc))
-                continue
-            house.log("session_adopted", session=adopted.id, epoch=adopted.epoch)
-            house.at("adopted")
-            self._start(store.task(adopted.task), adopted, attach=True)
+        ours = [one.id for one in orphans if one.supervisor in near and (runs is None or one.run in runs)]
+        await asyncio.gather(*(self._adopt(orphan) for orphan in ours))
+
+    async def _adopt(self, orphan: str) -> None:
+        """Take one over; those that are taken at the same time share a commit."""
+        house = self.house
+        try:
+            adopted = await house.store.adopt(orphan, house.name)
+        except LeaseLost:
+            raise
+        except Conflict as exc:  # another was first
+            house.log("not_adopted", session=orphan, error=str(exc))
+            return
+        house.log("session_adopted", session=adopted.id, epoch=adopted.epoch)
+        house.at("adopted")
+        self._start(house.store.task(adopted.task), adopted, attach=True)
 
     def _recall_limits(self) -> None:
         """The plan limits that were met before we began, or by others: they are in the tasks that wait for them."""

@@ -23,7 +23,7 @@ def test_sh_reads_the_words(words: list[str], value: str, secret: str) -> None:
     """Arguments, variables and secrets come out of sh as they went in, byte for byte."""
     argv = ("/usr/bin/printf", r"%s\0", *words, "end")
     launch = render("t.1", Launch(argv=argv, cwd="/", env={"VALUE": value}))
-    script = launch + render_secrets({"SECRET": secret})
+    script = b'become() { exec "$@"; }\n' + launch + render_secrets({"SECRET": secret})  # the runner's own word
     check = script + b'FLEET_SESSION_DIR=/x\n(launch_agent)\nexport VALUE="$VALUE" SECRET\nexec printenv SECRET'
     done = subprocess.run(["sh", "-s"], input=check, stdout=subprocess.PIPE, check=True)
     expected = b"".join(os.fsencode(word) + b"\0" for word in (*words, "end"))

@@ -1,0 +1,134 @@
+"""Programs of this machine that run apart from us and outlive us: started without a copy of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+
+from fleet.config.environment import environ
+
+# What a program gets of our own environment: harmless words, and the marker of a session that we ourselves run in.
+KEPT = frozenset(
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "SHELL",
+        "LOGNAME",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "TMPDIR",
+        "FLEET_SESSION",
+        "FLEET_SESSION_DIR",
+    ]
+)
+RESTORED = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # Python ignores them, and Popen sets them right
+PIPE_ROOM = 4096  # what every pipe takes at once
+REAP_SECONDS = 1.0
+
+
+class Apart:
+    """Starts them, and sees to it that those which end while we live do not stay as zombies."""
+
+    def __init__(self) -> None:
+        self._started: set[int] = set()
+        self._reaping: asyncio.TimerHandle | None = None
+
+    async def launch(self, argv: Sequence[str], stdin: bytes) -> bytes:
+        """The first line that it prints, as leader of its own process session with fresh signals; b"" if none."""
+        if not _take_ignored_signals():
+            return b""
+        given, giving = os.pipe()
+        answer, answering = os.pipe()
+        try:
+            self._spawn(argv, given, answering)
+        except BaseException:
+            os.close(giving)
+            os.close(answer)
+            raise
+        finally:
+            os.close(given)
+            os.close(answering)
+        try:
+            if len(stdin) <= PIPE_ROOM:
+                _give(giving, stdin)
+            else:
+                await asyncio.to_thread(_give, giving, stdin)
+            return await _first_line(answer)
+        finally:
+            os.close(answer)
+
+    def _spawn(self, argv: Sequence[str], stdin: int, stdout: int) -> None:
+        env = {name: value for name, value in environ().items() if name in KEPT}
+        process = subprocess.Popen(
+            argv, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, env=env, start_new_session=True
+        )
+        process.returncode = 0  # as far as Popen is concerned: we wait for it ourselves, and it may outlive us
+        self._started.add(process.pid)
+        self._reap()
+
+    def _reap(self) -> None:
+        """Now and then, while there are any: a descriptor or a thread for each would be dearer."""
+        self._started = {pid for pid in self._started if not _has_ended(pid)}
+        if self._reaping is not None:
+            self._reaping.cancel()  # it may be of a loop that is closed
+        self._reaping = asyncio.get_running_loop().call_later(REAP_SECONDS, self._reap) if self._started else None
+
+
+def _take_ignored_signals() -> bool:
+    """What we ignore, what we start would ignore too: take each such signal, and do nothing with it.
+
+    Only the main thread may; elsewhere it is False when there is such a signal.
+    """
+    for each in signal.valid_signals() - RESTORED:
+        if signal.getsignal(each) is signal.SIG_IGN:
+            try:
+                signal.signal(each, _do_nothing)
+            except ValueError:
+                return False
+    return True
+
+
+def _do_nothing(number: int, frame: object) -> None:
+    """A handler is not inherited by what we start; to ignore is."""
+
+
+def _give(fd: int, data: bytes) -> None:
+    with open(fd, "wb", buffering=0) as file, contextlib.suppress(BrokenPipeError):  # it ended: its answer says so
+        left = memoryview(data)
+        while left:
+            left = left[file.write(left) :]
+
+
+async def _first_line(fd: int) -> bytes:
+    loop = asyncio.get_running_loop()
+    line = b""
+    while not line.endswith(b"\n"):
+        readable = loop.create_future()
+        loop.add_reader(fd, _resolve, readable)
+        try:
+            await readable
+        finally:
+            loop.remove_reader(fd)
+        if not (more := os.read(fd, 4096)):
+            break
+        line += more
+    return line
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:  # somebody else has waited for it
+        return True
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

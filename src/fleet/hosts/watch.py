@@ -1,0 +1,107 @@
+"""The watch of this machine: one look at all sessions that are followed, which wakes those where something is new."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+
+from fleet.hosts.facts import Exit
+from fleet.hosts.lines import Read
+from fleet.hosts.outbox import Request
+from fleet.hosts.session import HostedSession
+
+QUICK_SECONDS, CALM_SECONDS = 0.02, 0.1  # between two looks: at a few sessions, and at a thousand
+MANY = 1000
+
+
+class LocalWatch:
+    """Looks at files: three questions to the system for each session, and no process, thread or timer.
+
+    What cannot be seen wakes nobody, and is not taken for an end.
+    """
+
+    def __init__(self) -> None:
+        self._followed: set[_Seen] = set()
+        self._next: asyncio.TimerHandle | None = None
+
+    def follow(self, hosted: HostedSession, *, cursor: int, requests: int) -> _Seen:
+        """Begin with what comes after the cursor and that request."""
+        followed = _Seen(self, hosted, cursor, requests)
+        self._followed.add(followed)
+        if self._next is None:
+            self._plan()
+        return followed
+
+    def leave(self, followed: _Seen) -> None:
+        """Look at it no more; the last one ends the watch."""
+        self._followed.discard(followed)
+        if not self._followed and self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _plan(self) -> None:
+        share = min(1.0, len(self._followed) / MANY)
+        pause = QUICK_SECONDS + (CALM_SECONDS - QUICK_SECONDS) * share
+        self._next = asyncio.get_running_loop().call_later(pause, self._look)
+
+    def _look(self) -> None:
+        for followed in self._followed:
+            followed.look()
+        self._plan()
+
+
+class _Seen:
+    """One session: its files are read when they are asked for, and looked at in between."""
+
+    def __init__(self, watch: LocalWatch, hosted: HostedSession, cursor: int, requests: int) -> None:
+        self._watch = watch
+        self._hosted = hosted
+        self._stdout, self._exit = f"{hosted.directory}/stdout", f"{hosted.directory}/exit"
+        self._size = cursor
+        self._request = self._path_of(requests + 1)
+        self._record: Exit | None = None
+        self._ended = False
+        self._changed = asyncio.Event()
+
+    async def read(self, cursor: int, *, ended: bool = False) -> Read:
+        got = await self._hosted.read(cursor, ended=ended)
+        self._size = got.cursor
+        return got
+
+    async def exit(self) -> Exit | None:
+        """Read only when the look has found one, or one that may have been completed since."""
+        if self._record is None or not self._record.swept:
+            self._ended = os.access(self._exit, os.F_OK)
+            self._record = await self._hosted.exit() if self._ended else None
+        return self._record
+
+    async def requests(self, after: int) -> list[Request]:
+        self._request = self._path_of(after + 1)
+        return await self._hosted.requests(after) if os.access(self._request, os.F_OK) else []
+
+    async def changed(self, seconds: float) -> None:
+        """A record that is not complete is looked for soon: the look sees only that there is one."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(seconds, QUICK_SECONDS) if self._ended else seconds):
+                await self._changed.wait()
+        self._changed.clear()
+
+    def wake(self) -> None:
+        self._changed.set()
+
+    def close(self) -> None:
+        self._watch.leave(self)
+
+    def look(self) -> None:
+        """Wake who waits, if there is more than it knows of."""
+        with contextlib.suppress(OSError):
+            size = os.stat(self._stdout).st_size
+            if size != self._size:
+                self._size = size
+                self._changed.set()
+        if os.access(self._request, os.F_OK) or (not self._ended and os.access(self._exit, os.F_OK)):
+            self._changed.set()
+
+    def _path_of(self, request: int) -> str:
+        return f"{self._hosted.directory}/outbox/{request}"
