@@ -56,6 +56,7 @@ def expire(tx: Tx, *, by: str) -> list[Supervisor]:
 
 def _left(tx: Tx, supervisor: Supervisor, reason: str, by: str) -> Supervisor:
     after = replace(supervisor, left_at=tx.now)
+    tx.present.discard(supervisor.id)
     ledger.append(tx, ev.SupervisorLeft(subject=supervisor_subject(supervisor.id), at=tx.now, by=by, reason=reason))
     tx.run("UPDATE supervisors SET left_at = ?, doc = ? WHERE id = ?", tx.now, rows.encode(after), supervisor.id)
     return after

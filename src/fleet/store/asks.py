@@ -77,6 +77,7 @@ def shelf(
     lane: Callable[[Lane], bool] | None = None,
     not_before: int | None = None,
     lock: str = "",
+    known: Collection[Lane] | None = None,
 ) -> list[tuple[Lane, Row]]:
     """The tasks on a shelf, the most urgent and oldest first: up to `limit` of each lane that is wanted.
 
@@ -90,19 +91,22 @@ def shelf(
         f" ORDER BY priority, seq LIMIT ?{lock}"
     )
     found: list[tuple[Lane, Row]] = []
-    for known in lanes(tx, name):
-        if (run is None or known.run == run) and (lane is None or lane(known)):
-            found += [(known, row) for row in tx.rows(sql, name, known.key, *times, limit)]
+    for one in lanes(tx, name)[0] if known is None else known:
+        if (run is None or one.run == run) and (lane is None or lane(one)):
+            found += [(one, row) for row in tx.rows(sql, name, one.key, *times, limit)]
     return sorted(found, key=_urgency)
 
 
-def lanes(tx: Tx, name: str) -> list[Lane]:
-    """The lanes of a shelf, each found by one step through the index."""
-    (first, last) = tx.rows(
-        "SELECT (SELECT min(lane) FROM tasks WHERE shelf = ?), (SELECT max(lane) FROM tasks WHERE shelf = ?)",
-        name,
-        name,
-    )[0]
+_ENDS = "(SELECT min(lane) FROM tasks WHERE shelf = ?), (SELECT max(lane) FROM tasks WHERE shelf = ?)"
+
+
+def lanes(tx: Tx, *names: str) -> list[list[Lane]]:
+    """The lanes of each shelf, every lane found by one step through the index."""
+    ends = tx.rows(f"SELECT {', '.join([_ENDS] * len(names))}", *(name for name in names for _ in range(2)))[0]
+    return [_between(tx, name, *ends[2 * n : 2 * n + 2]) for n, name in enumerate(names)]
+
+
+def _between(tx: Tx, name: str, first: str | None, last: str | None) -> list[Lane]:
     if first == last:  # as in most homes: there is one, or none
         return [] if first is None else [Lane.parse(first)]
     found = tx.rows(

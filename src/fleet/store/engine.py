@@ -20,6 +20,7 @@ class Tx(Protocol):
     for_update: str  # appended to a SELECT that is followed by a write of the same row
     skip_locked: str  # the same, passing over rows that another transaction holds
     heads: dict[str, tuple[int, bytes]]  # sequence and hash of the newest event of each subject that is held
+    present: set[str]  # supervisors that have not left, and whose lease nobody but this process can end
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """All rows of a query."""
@@ -44,6 +45,9 @@ class Tx(Protocol):
 
     def lease(self, supervisor: str, seconds: float) -> None:
         """Hold or extend a supervisor's lease."""
+
+    def holds(self, supervisor: str) -> bool:
+        """Whether this process itself holds the lease, so that it cannot end behind its back."""
 
     def lapsed(self, supervisor: str) -> bool:
         """Whether a supervisor's lease has ended: by the database's clock, or, on SQLite, when its process did."""

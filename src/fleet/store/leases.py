@@ -15,6 +15,9 @@ class Leases:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._held: dict[str, int] = {}
+        self.present: set[str] = (
+            set()
+        )  # of those that are held, the ones that were seen in the ledger and have not left
 
     def take(self, supervisor: str) -> None:
         """Hold the lease until this process ends."""
@@ -28,6 +31,10 @@ class Leases:
             os.close(fd)
             raise
         self._held[supervisor] = fd
+
+    def holds(self, supervisor: str) -> bool:
+        """Whether this process holds the lease."""
+        return supervisor in self._held
 
     def is_held(self, supervisor: str) -> bool:
         """Whether the process that took the lease still lives."""

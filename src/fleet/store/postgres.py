@@ -56,6 +56,7 @@ class PostgresTx:
         self.now = now
         self.changed = False
         self.heads: dict[str, tuple[int, bytes]] = {}
+        self.present: set[str] = set()
         self.for_update = " FOR UPDATE" if writing else ""
         self.skip_locked = " FOR UPDATE SKIP LOCKED" if writing else ""
 
@@ -101,6 +102,9 @@ class PostgresTx:
 
     def lease(self, supervisor: str, seconds: float) -> None:
         self.run(f"UPDATE supervisors SET lease_until = {_NOW} + ? WHERE id = ?", int(seconds * 1000), supervisor)
+
+    def holds(self, supervisor: str) -> bool:  # noqa: ARG002  # a lease here ends in time
+        return False
 
     def lapsed(self, supervisor: str) -> bool:
         return not self.rows(f"SELECT 1 FROM supervisors WHERE id = ? AND lease_until > {_NOW}", supervisor)

@@ -42,11 +42,13 @@ def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) ->
     free = list(slots)
     rooms = Rooms(tx)
     claimed = []
-    for shelf in (rows.UNVERIFIED, rows.READY):
+    shelves = (rows.UNVERIFIED, rows.READY)
+    for shelf, known in zip(shelves, asks.lanes(tx, *shelves), strict=True):
         candidates = asks.shelf(
             tx,
             shelf,
             len(free),
+            known=known,
             lane=lambda lane: first_fit(free, lane, defaults) is not None,
             not_before=tx.now,
             lock=tx.skip_locked,
@@ -225,8 +227,12 @@ def adopt(tx: Tx, session: str, supervisor: str) -> Session:
 
 def require_lease(tx: Tx, supervisor: str) -> None:
     """A supervisor acts only while its lease holds."""
+    if supervisor in tx.present:
+        return
     if _is_gone(tx, supervisor):
         raise LeaseLost(f"supervisor {supervisor} has no lease")
+    if tx.holds(supervisor):
+        tx.present.add(supervisor)
 
 
 def _is_gone(tx: Tx, supervisor: str) -> bool:

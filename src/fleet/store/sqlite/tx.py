@@ -26,6 +26,7 @@ class SqliteTx:
         self._connection = connection
         self.now = now
         self._leases = leases
+        self.present = leases.present
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.counted: dict[tuple[str, str], int] = {}  # written with the commit, once for all that it commits
 
@@ -63,6 +64,9 @@ class SqliteTx:
 
     def lease(self, supervisor: str, seconds: float) -> None:  # noqa: ARG002  # a file lock has no end in time
         self._leases.take(supervisor)
+
+    def holds(self, supervisor: str) -> bool:
+        return self._leases.holds(supervisor)
 
     def lapsed(self, supervisor: str) -> bool:
         return not self._leases.is_held(supervisor)

@@ -214,6 +214,7 @@ class SqliteWriter:
                 connection.executemany(COUNT, [(*key, by) for key, by in tx.counted.items() if by])
             connection.execute("COMMIT")
         except BaseException:
+            self._leases.present.clear()  # who was seen in what is now undone
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -227,6 +228,7 @@ class SqliteWriter:
             with translated(self.path):
                 value = body(own)
         except Exception:
+            self._leases.present.clear()
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO one")
             raise
