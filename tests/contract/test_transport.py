@@ -10,7 +10,7 @@ import pytest
 
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
-from fleet.testing.transport_contract import TransportContract, UnpackContract
+from fleet.testing.transport_contract import LaunchContract, UnpackContract
 from tests.support.programs import need
 from tests.support.sshd import HINT, Sshd, only_busybox, sshd
 
@@ -18,7 +18,7 @@ LOGINS = ("plain", "banner", "busybox", "fish", "tcsh")
 BANNER = "echo 'Welcome to this machine!'; echo 'Mind the step.' >&2\n"
 
 
-class TestLocal(TransportContract):
+class TestLocal(UnpackContract, LaunchContract):
     """This machine, without a way in between."""
 
     @pytest.fixture
@@ -55,6 +55,19 @@ class TestSsh(UnpackContract):
     @pytest.fixture
     def transport(self, server: Sshd) -> Transport:
         return server.shared
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> str:
+        return str(tmp_path)
+
+
+class TestSshLaunch(LaunchContract):
+    """The same machine; what it launches lives on."""
+
+    @pytest.fixture
+    def transport(self) -> Iterator[Transport]:
+        with sshd() as server:
+            yield server.shared
 
     @pytest.fixture
     def place(self, tmp_path: Path) -> str:

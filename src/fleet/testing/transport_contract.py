@@ -18,7 +18,7 @@ from typing import ClassVar
 import pytest
 
 from fleet.errors import TransportError
-from fleet.hosts.transport import SupportsUnpack, Transport
+from fleet.hosts.transport import SupportsLaunch, SupportsUnpack, Transport
 
 EVERY_BYTE = bytes(range(256)) * 300  # more than a pipe holds
 SECONDS = 20.0
@@ -301,3 +301,39 @@ class UnpackContract(TransportContract):
         asyncio.run(transport.put(f"{place}/file", b"x"))
         with pytest.raises(TransportError):
             self.unpacked(transport, f"{place}/file/below", {"file": b"x"})
+
+
+class LaunchContract:
+    """What a transport must do that starts what outlives it; over ssh, on a host whose env can make signals fresh."""
+
+    @pytest.fixture
+    def transport(self) -> Transport:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def place(self) -> str:
+        raise NotImplementedError
+
+    def launched(self, transport: Transport, script: str, stdin: bytes = b"") -> bytes:
+        assert isinstance(transport, SupportsLaunch)
+        return asyncio.run(transport.launch(["sh", "-c", script], stdin=stdin))
+
+    def test_launch_answers_with_the_first_line(self, transport: Transport, place: str) -> None:
+        """The first line comes at once, with all of stdin read; the program lives on, apart, to its own end."""
+        script = f"cat >{place}/given; echo $$; exec >/dev/null 2>&1; until [ -e {place}/go ]; do sleep 0.05; done"
+        pid = self.launched(transport, f"{script}; touch {place}/done", EVERY_BYTE).decode().strip()
+        assert asyncio.run(transport.get(f"{place}/given")) == EVERY_BYTE
+        leads = ["sh", "-c", 'ps -o sid= -p "$0"', pid]
+        assert asyncio.run(transport.run(leads)).stdout.split() == [pid.encode()]
+
+        async def ended() -> bool:
+            return b"done" in (await transport.run(["ls", place])).stdout
+
+        asyncio.run(transport.put(f"{place}/go", b""))
+        asyncio.run(until(ended))
+
+    def test_launch_of_what_says_nothing(self, transport: Transport) -> None:
+        """A program that ends without a word, or is not there, gives none."""
+        assert self.launched(transport, "exit 3") == b""
+        assert isinstance(transport, SupportsLaunch)
+        assert asyncio.run(transport.launch(["sh", "/no/such/script"], stdin=b"")) == b""

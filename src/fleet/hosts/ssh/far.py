@@ -15,6 +15,7 @@ from fleet.errors import TransportError
 
 PLAIN = frozenset(b' "#$%&()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~')
 BLOCK = 4096
+KEPT = ("PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 
 # The program is in the login's process group. Our end of its stdin is the lifeline: when it closes, we are gone.
 RUN = """
@@ -44,6 +45,15 @@ exec 3<&0 4>&2 2>/dev/null
 }
 code=$?
 exec 2>&4
+"""
+# What is launched is never ended by us: its stdin ends where ours does. Nobody waits for it, only for its first line.
+# Where the host's env cannot give it fresh signals, there is none.
+LAUNCH = """
+exec 3<&0
+{ ( exec setsid env --default-signal=INT,QUIT -i %(kept)s %(words)s ) <&3 3<&- 2>/dev/null & } | {
+    IFS= read -r said && echo "$said"
+}
+code=0
 """
 # Where 126 or 127 is not the program's own, the program cannot be run.
 FOUND = """
@@ -107,6 +117,12 @@ def run_body(argv: Sequence[str], size: int) -> str:
     """Run a program, with so many bytes of stdin, and end it when we are gone. It leaves the code `unfound` of none."""
     script = RUN_WITH_INPUT if size else RUN
     return script % {"words": words_of(argv), "size": size} + FOUND % {"name": shlex.quote(argv[0])}
+
+
+def launch_body(argv: Sequence[str]) -> str:
+    """Start a program apart from us, with a small environment, and give its first line."""
+    kept = " ".join(f'${{{name}+"{name}=${name}"}}' for name in KEPT)
+    return LAUNCH % {"words": words_of(argv), "kept": kept}
 
 
 def stream_body(argv: Sequence[str]) -> str:

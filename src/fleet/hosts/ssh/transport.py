@@ -62,6 +62,11 @@ class SshTransport:
             if code != ABSENT:
                 raise _refused(f"cannot write {directory} on host {self._address.host}", stderr)
 
+    async def launch(self, argv: Sequence[str], *, stdin: bytes) -> bytes:
+        """Also b"" where the host cannot: that is no error, there is another way to start it."""
+        _, stdout, _ = await self._exchange(far.launch_body(argv), stdin)
+        return stdout
+
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         async with self._asked(far.stream_body(argv)) as (process, answer):
             assert process.stdout is not None
