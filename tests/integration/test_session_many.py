@@ -39,7 +39,7 @@ class Counting(LocalTransport):
 
 def watch_of(host: SessionHost) -> int:
     """The process that watches over the sessions."""
-    return int(until(lambda: (host.root / ".watch").exists() and (host.root / ".watch").read_text()).split()[0])
+    return int(str(until(lambda: (host.root / ".watch").exists() and (host.root / ".watch").read_text())).split()[0])
 
 
 def test_many_are_observed_by_one_process(host: SessionHost) -> None:
