@@ -166,6 +166,7 @@ def open_house(
         transport=LocalTransport(),
         machine=local_host(),
         load_coder=load_coder,
+        open_transport=lambda reach: open_transport(reach, settings),
         secrets=lambda name: lookup(home, name),
         journal=Journal(home.logs, echo),
         coder=coder,

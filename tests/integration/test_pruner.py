@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from fleet.hosts.session import HostedSession
 from fleet.model.states import TaskState
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
@@ -124,7 +123,7 @@ def test_the_space_behind_what_was_read_is_given_back(inside: InHouse) -> None:
             size = stdout.stat().st_size
             await inside.until(lambda: inside.store.progress(f"{uid}.1").cursor == size, "the cursor")
             (session,) = inside.store.sessions(live=True)
-            hosted = HostedSession(supervisor.house.transport, str(inside.home.sessions), session.id, session.epoch)
+            hosted = supervisor.house.hosts.here.hosted(session)
             done = await Pruner(supervisor.house, lambda: [hosted], worth_bytes=1000, kept_bytes=0).run_once()
             (inside.home.task_dir(uid) / "go").touch()
             await inside.until_state(uid, TaskState.COMPLETED)

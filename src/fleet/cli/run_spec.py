@@ -24,6 +24,7 @@ INTERRUPTED, TERMINATED = 130, 143
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Read the spec, submit it, and stay with it."""
+    from fleet.cli.add import directory
     from fleet.cli.run_view import end_of_feed
     from fleet.config.home import require
     from fleet.model.spec import DEFAULT_WORKERS
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _print_plan(_plan(found, most, args, context), context)
     require(context.home)
     position = end_of_feed(context.control.reads)
-    made = context.control.submit(found.spec, max_workers=most).run
+    made = context.control.submit(found.spec, max_workers=most, base=directory(None)).run
     context.close()  # the supervisor opens the store in its own way
     if not context.json:
         context.note(f"Run {made.id}: {made.name}, {len(found.spec.tasks)} tasks, at most {most} at once")
@@ -105,7 +106,8 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
         check=lambda name: check_coder(name, settings.own_coders),
         permissions=_permissions(context),
     )
-    found = read_spec(args.verb, base=directory(None), coders=coders)
+    hosts = {host.name: host.kind for host in settings.hosts}
+    found = read_spec(args.verb, base=directory(None), coders=coders, hosts=hosts)
     tasks = tuple(_with_defaults(task, args.coder, args.model, default) for task in found.spec.tasks)
     return replace(found, spec=replace(found.spec, tasks=tasks))
 

@@ -67,15 +67,20 @@ class Control:
         (task,) = self._store.submit([bound], by=self._by).result()
         return self._written(task)
 
-    def submit(self, spec: RunSpec, *, max_workers: int | None = None) -> Submitted:
-        """Put the tasks of a spec in the queue, as one run. A task has the labels of its run too."""
+    def submit(self, spec: RunSpec, *, max_workers: int | None = None, base: str | None = None) -> Submitted:
+        """Put the tasks of a spec in the queue, as one run. A task has the labels of its run too.
+
+        Where workers are elsewhere, a task without a directory is bound to no machine, and `base` goes with it.
+        """
         asks = [task.new() for task in spec.tasks]
         for name in {asked.coder for asked in asks if asked.coder}:
             self._check_coder(name)
         new = []
         for asked in asks:
             labels = {**spec.labels, **asked.labels}
-            new.append(redacted(replace(asked, labels=labels, host=self._machine if asked.cwd else None)))
+            bound = self._machine if asked.cwd and not spec.away else None
+            terms = replace(asked.terms, base=base) if bound is None and base else asked.terms
+            new.append(redacted(replace(asked, labels=labels, host=bound, terms=terms)))
         run = redacted(spec.new(max_workers=max_workers))
         made = self._store.submit(new, run=run, by=self._by).result()
         for submitted in made:

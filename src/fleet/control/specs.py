@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from fleet.model.spec import RunSpec, TaskSpec
 from fleet.policy import spec_rules
 from fleet.policy.redaction import redact, redacted
 
+NO_HOSTS: Mapping[str, str] = MappingProxyType({})
 HINT = "`fleet config schema run` prints what a spec may say"
 
 
@@ -36,27 +38,35 @@ class ReadSpec(msgspec.Struct, frozen=True):
     warnings: list[str]
 
 
-def read_spec(word: str, *, base: str, coders: Coders) -> ReadSpec:
-    """The spec in a file. Raises SpecError with every problem that it has."""
+def read_spec(word: str, *, base: str, coders: Coders, hosts: Mapping[str, str] = NO_HOSTS) -> ReadSpec:
+    """The spec in a file. Raises SpecError with every problem that it has. `hosts`: name and kind of each."""
     document = read(word)
     found = draft(document.value)
-    problems = [*found.problems, *_problems(found, base, coders)]
+    problems = [*found.problems, *_problems(found, base, coders, hosts)]
     if problems:
         raise SpecError(document.source, [_line(problem) for problem in sorted(problems, key=_place)], hint=HINT)
     assert found.run is not None
-    tasks = tuple(replace(task, cwd=placed(task, base)) for _, task in found.tasks)
+    tasks = tuple(replace(task, cwd=_directory(task, found.run, base)) for _, task in found.tasks)
     name = found.run.name or _printable(document.stem)
     return ReadSpec(replace(found.run, name=name, tasks=tasks), _warnings(found.tasks))
 
 
-def _problems(found: Draft, base: str, coders: Coders) -> list[Problem]:
+def _directory(task: TaskSpec, run: RunSpec, base: str) -> str | None:
+    """Where a task works: on this machine, unless its workers are elsewhere; then as it is written, if at all."""
+    if run.away or (run.elsewhere and task.root is None):
+        return task.root
+    return placed(task, base)
+
+
+def _problems(found: Draft, base: str, coders: Coders, hosts: Mapping[str, str]) -> list[Problem]:
     problems: list[Problem] = []
     if found.run is not None:
         problems += spec_rules.run_problems(found.run)
-        problems += spec_rules.not_available(found.run)
+        problems += spec_rules.host_problems(found.run, hosts)
+        problems += spec_rules.not_available(found.run, hosts)
     problems += spec_rules.task_problems(found.tasks, found.ids, found.run)
     for path, task in found.tasks:
-        problems += path_problems(task, path, base)
+        problems += path_problems(task, path, base, here=found.run is None or not found.run.away)
     problems += spec_rules.coder_problems(
         found.tasks, default=coders.default, check=coders.check, permissions=coders.permissions
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+LOCAL = "local@"  # how the name of a machine begins that is reached only by who runs on it
+
 
 def local_host() -> str:
     """The name of this machine as a host: `local@` and a number that outlives a change of its name."""
@@ -14,5 +16,5 @@ def local_host() -> str:
         except (OSError, UnicodeDecodeError):
             continue
         if number:
-            return f"local@{number[:12]}"
-    return f"local@{socket.gethostname()}"
+            return f"{LOCAL}{number[:12]}"
+    return f"{LOCAL}{socket.gethostname()}"

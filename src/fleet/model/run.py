@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from fleet.model.reach import Reach
 from fleet.model.states import RunState
 
 
@@ -13,6 +14,17 @@ class RunWorker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     name: str
     capabilities: tuple[str, ...] = ()
     max_tasks: int = 1  # at once
+    host: str = ""  # the name of a host of the settings; empty: this machine, unless it is described here
+    reach: Reach | None = None  # how the worker's own machine is reached
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it works on the machine that supervises."""
+        return not self.host and self.reach is None
+
+    def host_in(self, run: str) -> str:
+        """The name of its host: a machine that a run brought with it is the run's own. Empty: this machine."""
+        return f"{run}/{self.name}" if self.reach is not None else self.host
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -94,8 +94,11 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
     worker: str
     host: str
+    here: bool = True  # on the machine of the supervisor that offers it
     capabilities: frozenset[str] | None = None  # None: every capability
+    lacks: frozenset[str] = frozenset()  # capabilities that only others have
     runs: frozenset[str] | None = None  # None: any run, and tasks without one
+    not_runs: frozenset[str] = frozenset()  # runs that have workers elsewhere
     paused_coders: frozenset[str] = frozenset()
     shares: bool = True  # several tasks may work in one directory at the same time
 
@@ -175,14 +178,23 @@ def accepts(slot: Slot, lane: Lane, defaults: Defaults) -> bool:
     return (
         (lane.host is None or lane.host == slot.host)
         and (slot.runs is None or lane.run in slot.runs)
+        and lane.run not in slot.not_runs
         and (slot.capabilities is None or slot.capabilities.issuperset(lane.capabilities))
+        and (not slot.lacks or slot.lacks.isdisjoint(lane.capabilities))
         and (lane.coder or defaults.coder) not in slot.paused_coders
     )
 
 
 def first_fit(slots: Iterable[Slot], lane: Lane, defaults: Defaults) -> Slot | None:
     """The first slot, in the order offered, that accepts the lane."""
+    return next(fits(slots, lane, defaults), None)
+
+
+def fits(slots: Iterable[Slot], lane: Lane, defaults: Defaults) -> Iterator[Slot]:
+    """The slots that accept the lane, in the order offered; one of each worker's: the others are as good."""
+    seen: set[tuple[str, str]] = set()
     for slot in slots:
-        if accepts(slot, lane, defaults):
-            return slot
-    return None
+        who = (slot.host, slot.worker.partition("#")[0])
+        if who not in seen and accepts(slot, lane, defaults):
+            seen.add(who)
+            yield slot

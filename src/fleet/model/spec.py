@@ -236,13 +236,35 @@ class RunSpec(Part, frozen=True, kw_only=True):
     alerts: Annotated[Alerts | None, Meta(description="Who is told what of the run.")] = None
     tasks: Annotated[tuple[TaskSpec, ...], Meta(min_length=1, max_length=100_000, description="What is to be done.")]
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether some of its workers are on other machines."""
+        return not all(_worker(each).is_here for each in self.workers)
+
+    @property
+    def away(self) -> bool:
+        """Whether all of its workers are: then directories are theirs, not of this machine."""
+        return bool(self.workers) and not any(_worker(each).is_here for each in self.workers)
+
     def new(self, *, max_workers: int | None = None) -> NewRun:
         """The run that this asks for."""
-        workers = tuple(
-            RunWorker(name=each.id, capabilities=each.capabilities, max_tasks=each.max_concurrent_tasks)
-            for each in self.workers
-        )
+        workers = tuple(map(_worker, self.workers))
         return NewRun(name=self.name or "run", labels=self.labels, workers=workers, max_workers=max_workers)
+
+
+def _worker(worker: Worker) -> RunWorker:
+    """A worker, as its run keeps it. What its host can do, it can do too."""
+    host = worker.host
+    named = host if isinstance(host, str) and host != "local" else ""
+    reach = host if not isinstance(host, str) and host.kind != "local" else None
+    more = host.capabilities if not isinstance(host, str) else ()
+    return RunWorker(
+        name=worker.id,
+        capabilities=tuple(dict.fromkeys((*worker.capabilities, *more))),
+        max_tasks=worker.max_concurrent_tasks,
+        host=named,
+        reach=reach,
+    )
 
 
 def command_line(command: str | tuple[str, ...] | None) -> str | None:

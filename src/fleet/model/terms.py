@@ -53,3 +53,4 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     copy_files: tuple[str, ...] = ()  # untracked files that a fresh worktree gets
     tags: tuple[str, ...] = ()
     metadata: dict[str, object] = {}
+    base: str | None = None  # where it was submitted from: input files come from there, and it works there when here

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from fleet.config.fields import KeyPath
 from fleet.config.problems import Problem
@@ -13,6 +13,7 @@ from fleet.model import scorer as sc
 from fleet.model.permission import Hold, Permission
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.model.task import check_title
+from fleet.policy.placement import RUN_ON
 from fleet.policy.redaction import is_secret_name
 
 Placed = tuple[KeyPath, TaskSpec]
@@ -33,12 +34,21 @@ def run_problems(run: RunSpec) -> Iterator[Problem]:
                 yield Problem(("alerts", "routes", place, "adapter"), f"no adapter is named `{route.adapter}`")
 
 
-def not_available(run: RunSpec) -> Iterator[Problem]:
+def host_problems(run: RunSpec, hosts: Mapping[str, str]) -> Iterator[Problem]:
+    """Workers on hosts that are not there; `hosts` has those of the settings, with their kinds."""
+    for place, worker in enumerate(run.workers):
+        name = worker.host
+        if isinstance(name, str) and name != "local" and name not in hosts:
+            known = ", ".join(sorted(hosts)) or "none"
+            yield Problem(("workers", place, "host"), f"no host of fleet.toml is named `{name}`; there are: {known}")
+
+
+def not_available(run: RunSpec, hosts: Mapping[str, str]) -> Iterator[Problem]:
     """What a spec may say and this version cannot do yet. Whoever builds it takes its line away."""
     for place, worker in enumerate(run.workers):
-        kind = worker.host if isinstance(worker.host, str) else worker.host.kind
-        if kind != "local":
-            yield Problem(("workers", place, "host"), f"{kind} workers are not available yet; only local ones are")
+        kind = hosts.get(worker.host, "local") if isinstance(worker.host, str) else worker.host.kind
+        if kind != "local" and kind not in RUN_ON:
+            yield Problem(("workers", place, "host"), f"{kind} workers are not available yet; local and ssh ones are")
     if run.alerts is not None and run.alerts.enabled:
         yield Problem(("alerts", "enabled"), "alerts are not available yet; leave them disabled")
 

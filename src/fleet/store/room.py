@@ -22,23 +22,25 @@ class Room:
         self._busy = {rows.session(tx, task.session).worker for task in live if task.session}
         self._count = len(live)
 
-    def take(self, lane: Lane) -> str | None:
-        """The name of the place that a task of this lane gets; None: there is none now."""
+    def take(self, lane: Lane, slot: Slot) -> str | None:
+        """The name of the place that a task of this lane gets in a slot; None: there is none now."""
         most = self._run.max_workers
         if most is not None and self._count >= most:
             return None
-        name = next((name for name in self._names(lane) if name not in self._busy), None)
+        name = next((name for name in self._names(lane, slot) if name not in self._busy), None)
         if name is not None:
             self._busy.add(name)
             self._count += 1
         return name
 
-    def _names(self, lane: Lane) -> list[str]:
-        """The places that could take a task of this lane, in order."""
+    def _names(self, lane: Lane, slot: Slot) -> list[str]:
+        """The places that could take a task of this lane, in order. A slot elsewhere is a worker's already."""
+        if not slot.here:
+            return [slot.worker]
         if not self._run.workers:
             return [f"{self._run.id}-local-{n}" for n in range(1, self._count + 2)]
         wanted = set(lane.capabilities)
-        able = [worker for worker in self._run.workers if wanted.issubset(worker.capabilities)]
+        able = [worker for worker in self._run.workers if worker.is_here and wanted.issubset(worker.capabilities)]
         return [f"{worker.name}#{n}" for worker in able for n in range(1, worker.max_tasks + 1)]
 
 
@@ -78,5 +80,5 @@ class Rooms:
         room = self._known[lane.run]
         if room is None:
             return slot
-        name = room.take(lane)
+        name = room.take(lane, slot)
         return replace(slot, worker=name) if name is not None else None

@@ -22,6 +22,7 @@ from fleet.model.session import (
     Slot,
     accepts,
     first_fit,
+    fits,
     session_id,
     task_of,
 )
@@ -54,8 +55,8 @@ def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) ->
             lock=tx.skip_locked,
         )
         for lane, row in candidates:
-            slot = first_fit(free, lane, defaults)
-            placed = rooms.place(lane, slot) if slot is not None else None
+            tried = ((slot, rooms.place(lane, slot)) for slot in fits(free, lane, defaults))
+            slot, placed = next((each for each in tried if each[1] is not None), (None, None))
             if slot is None or placed is None:
                 continue
             free.remove(slot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +13,11 @@ from msgspec.structs import replace
 from fleet.coders.coder import Coder
 from fleet.config.settings import Coder as CoderOptions
 from fleet.errors import Conflict, Fenced, TransportError, UsageError
-from fleet.hosts.session import HostedSession
 from fleet.model.scorer import AnyScorer, Command, VerifierPrompt, leaves, scorer_of
 from fleet.model.session import Progress, Session
 from fleet.model.task import Task
 from fleet.policy.limits import Limits, Used, limits_of, verifier_limits
+from fleet.policy.verdict import PLAIN
 from fleet.supervisor.history import History, decoded
 from fleet.supervisor.house import House
 from fleet.supervisor.record import StreamRecord
@@ -33,7 +34,8 @@ class Attempt:
         self.task = task
         self.session = session
         self.coder: Coder = house.coder(session.coder)
-        self.hosted = HostedSession(house.transport, str(house.home.sessions), session.id, session.epoch)
+        self.site = house.site(session.host)
+        self.hosted = self.site.hosted(session)
         self.history = History(house.store, session, self.coder)
         self.progress = Progress()
         self.state: Any = None  # of the coder's parser
@@ -78,6 +80,17 @@ class Attempt:
         return self.house.settings.coders.get(self.session.coder) or CoderOptions()
 
     @property
+    def program(self) -> str | None:
+        """The program of the coder, where it is not the usual one. A command is a line for sh, on every host."""
+        there = self.site.program if self.session.coder not in PLAIN else ""
+        return there or self.options.program or None
+
+    @property
+    def as_root(self) -> bool:
+        """Whether the agent runs as root, on its host."""
+        return os.geteuid() == 0 if self.site.is_here else self.site.as_root
+
+    @property
     def isolation(self) -> str:
         """How far the work is kept apart from the checkout: the task's own choice, else the settings'."""
         return self.task.terms.isolation or self.house.settings.supervisor.isolation
@@ -85,7 +98,24 @@ class Attempt:
     @property
     def cwd(self) -> str:
         """Where the agent works, on its host."""
-        return self.progress.cwd or self.task.cwd or str(self.house.home.path)
+        return self.progress.cwd or self.source
+
+    @property
+    def source(self) -> str:
+        """The directory that the task names, on its host, or the usual one there."""
+        if self.site.is_here:
+            return self.task.cwd or self.task.terms.base or self.site.directory
+        return os.path.join(self.site.directory, self.task.cwd or "")
+
+    @property
+    def task_dir(self) -> str:
+        """The directory of its task, on its host."""
+        return self.site.task_dir(self.task.uid)
+
+    @property
+    def artifacts(self) -> str:
+        """The artifact directory of its task, on its host."""
+        return self.site.artifacts(self.task.uid)
 
     def keep_state(self, state: Any) -> None:
         """The parser's state, to be committed with the progress."""

@@ -36,7 +36,7 @@ class Beside:
         attempt, aside = self._attempt, coder.aside(self._attempt.state)
         if aside is None or not await self._found(aside.find):
             return False
-        get = attempt.house.transport.get
+        get = attempt.site.transport.get
         data = await attempt.safely(get(self._path, offset=aside.cursor, limit=PIECE)) or b""
         if len(data) == PIECE and b"\n" not in data:
             data = await attempt.safely(get(self._path, offset=aside.cursor, limit=LONGEST)) or b""
@@ -56,6 +56,6 @@ class Beside:
 
     async def _found(self, find: tuple[str, ...]) -> bool:
         if not self._path:
-            done = await self._attempt.safely(self._attempt.house.transport.run(find))
+            done = await self._attempt.safely(self._attempt.site.transport.run(find))
             self._path = done.stdout.decode("utf-8", "replace").strip() if done and done.code == 0 else ""
         return bool(self._path)

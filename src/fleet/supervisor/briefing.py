@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 
 from msgspec.structs import replace
@@ -50,9 +49,9 @@ def compose(attempt: Attempt, namespace: uuid.UUID) -> Work:
         prompt=prompt,
         cwd=cwd,
         model=session.model,
-        program=attempt.options.program or None,
+        program=attempt.program,
         command=command,
-        as_root=os.geteuid() == 0,
+        as_root=attempt.as_root,
         writable=(attempt.hosted.directory, f"{attempt.hosted.directory}/outbox"),
         new_uuid=str(uuid.uuid5(namespace, f"{home.path}:{session.id}:{task.created_at}")),
     )
@@ -67,7 +66,7 @@ def _prompt(attempt: Attempt, question: str, cwd: str) -> str:
     task, home, judged = attempt.task, attempt.house.home, judged_by(attempt)
     directory = home.task_dir(task.uid)
     words = last_words(directory, _worker(attempt))
-    places = {"artifacts": str(directory / "artifacts"), "workspace": cwd}
+    places = {"artifacts": attempt.artifacts, "workspace": cwd}
     listed = [
         f"- {ref.kind}: `{places[ref.place]}/{ref.path}` ({ref.size} bytes)"
         for ref in judged.artifacts

@@ -22,7 +22,7 @@ from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
 from fleet.store import qafile
-from fleet.supervisor import scoring, verifying, workplace
+from fleet.supervisor import carrying, scoring, verifying, workplace
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.wish import OF_PEOPLE, recalled
@@ -38,6 +38,7 @@ async def conclude(attempt: Attempt) -> None:
     seen = await _exit_until_known(attempt)
     stderr = (await _stderr(attempt)).decode("utf-8", "replace")
     attempt.record.keep_stderr(stderr)
+    await carrying.fetch(attempt)
     verb, outcome, state = _outcome(attempt, seen, stderr)
     code = seen.code if seen else None
     if attempt.verifies:
@@ -222,7 +223,7 @@ def _not_before(attempt: Attempt, decision: ending.Retry | ending.Postpone) -> i
 async def _stderr(attempt: Attempt) -> bytes:
     """The last of it; most are short, and then no process is needed to know how long."""
     path = f"{attempt.hosted.directory}/stderr"
-    head: bytes = await attempt.safely(attempt.house.transport.get(path, limit=MOST_STDERR)) or b""
+    head: bytes = await attempt.safely(attempt.site.transport.get(path, limit=MOST_STDERR)) or b""
     if len(head) < MOST_STDERR:
         return head
     tail: Any = await attempt.safely(attempt.hosted.stderr_tail(MOST_STDERR))

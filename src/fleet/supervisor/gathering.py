@@ -32,9 +32,8 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
 
 def places_of(attempt: Attempt) -> Places:
     """Where the files of a session may be."""
-    home, task = attempt.house.home, attempt.task
     return Places(
-        artifacts=str(home.task_dir(task.uid) / "artifacts"),
+        artifacts=attempt.artifacts,
         workspace=attempt.cwd,
         reference=f"{attempt.hosted.directory}/launch",
     )
@@ -45,7 +44,7 @@ async def gather(attempt: Attempt, exit_code: int | None, wants: Sequence[Wants]
     terms = attempt.task.terms
     expected = [kind for kind in terms.expected_artifacts if kind not in MADE]
     paths = list(dict.fromkeys([*expected, *(want.path for want in wants if want.path)]))
-    looked = await look(attempt.house.transport, places_of(attempt), paths)
+    looked = await look(attempt.site.transport, places_of(attempt), paths)
     keeper = _Keeper(attempt, looked, dict(zip(paths, looked.asked, strict=True)))
     missing = [kind for kind in expected if not await keeper.expected(kind)]
     with_content = {want.path for want in wants if want.content}
@@ -73,7 +72,7 @@ class _Keeper:
         self.refs: dict[tuple[str, str], ArtifactRef] = {}
         self.notes: list[str] = ["there are more files than can be listed"] if looked.cut_off else []
         self._attempt = attempt
-        self._collector = Collector(attempt.house.transport, Shelf(attempt.house.home.artifacts))
+        self._collector = Collector(attempt.site.transport, Shelf(attempt.house.home.artifacts))
         self._looked = looked
         self._at = at
         self._own = {_below(looked.roots[0], seen): seen for seen in looked.artifacts}
@@ -152,7 +151,7 @@ async def tail(attempt: Attempt, stream: str) -> tuple[bytes, bool]:
     end = attempt.progress.cursor if stream == "stdout" else MOST_TEXT
     start = max(0, end - MOST_TEXT)
     path, data = f"{attempt.hosted.directory}/{stream}", b""
-    while piece := await attempt.house.transport.get(path, offset=start + len(data), limit=MOST_TEXT - len(data)):
+    while piece := await attempt.site.transport.get(path, offset=start + len(data), limit=MOST_TEXT - len(data)):
         data += piece
         if len(data) >= MOST_TEXT:
             break

@@ -14,13 +14,15 @@ import msgspec
 from fleet.coders.coder import Coder
 from fleet.config.home import Home
 from fleet.config.settings import Settings
-from fleet.hosts.follower import Follower
+from fleet.hosts.machine import LOCAL
 from fleet.hosts.transport import Transport
-from fleet.hosts.watch import LocalWatch
+from fleet.model.reach import Reach
 from fleet.model.session import Defaults
 from fleet.sources.source import Source
 from fleet.store.store import Store
+from fleet.supervisor.hosts import Hosts
 from fleet.supervisor.journal import Journal
+from fleet.supervisor.site import Site, here
 
 NEWEST = 20  # runs that may have been handed to us
 
@@ -51,6 +53,7 @@ class House:
         transport: Transport,
         machine: str,
         load_coder: Callable[[str, Settings], Coder],
+        open_transport: Callable[[Reach], Transport],
         secrets: Callable[[str], str | None],
         journal: Journal,
         coder: str | None = None,
@@ -65,8 +68,6 @@ class House:
         self.store = store
         self.home = home
         self.settings = settings
-        self.transport = transport
-        self.follower: Follower = LocalWatch()
         self.machine = machine
         self.journal = journal
         self.lease_seconds = lease_seconds
@@ -80,6 +81,7 @@ class House:
         self.mirror = mirror
         self.source = source  # the outside queue that feeds ours, where there is one
         self.only = only
+        self.hosts = Hosts(self, here(machine, transport, home), open_transport)
 
     @property
     def alone(self) -> bool:
@@ -121,6 +123,14 @@ class House:
         """Whether several agents may work in one directory at once: by the settings, or each has its own worktree."""
         configured = self.settings.supervisor
         return configured.share_directories or configured.isolation == "worktree" or self.defaults.coder == "command"
+
+    def site(self, host: str) -> Site:
+        """A host by its name, as a session keeps it."""
+        return self.hosts.site(host)
+
+    def reaches(self, host: str | None) -> bool:
+        """Whether work for a host is ours to do: this machine's own, and that of machines that are reached from any."""
+        return host is None or host == self.machine or not host.startswith(LOCAL)
 
     def coder(self, name: str) -> Coder:
         """A coder, loaded once."""

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping
 
 from fleet.errors import Conflict, LeaseLost, TransportError
-from fleet.hosts.session import HostedSession
 from fleet.model import event as ev
 from fleet.model.intent import Intent
 from fleet.model.session import Session
@@ -74,7 +73,7 @@ async def _carry_out(house: House, intent: Intent, running: Mapping[str, Session
 
 async def end_what_is_left(house: House, session: Session) -> None:
     """A session that nobody follows any more: it is not begun, or its agent and all it started are ended."""
-    hosted = HostedSession(house.transport, str(house.home.sessions), session.id, session.epoch)
+    hosted = house.site(session.host).hosted(session)
     if not await hosted.abandon():
         await hosted.stop(grace_seconds=house.settings.supervisor.grace_seconds)
 

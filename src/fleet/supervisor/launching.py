@@ -19,7 +19,7 @@ from fleet.model.launch import Launch
 from fleet.model.session import Progress
 from fleet.model.states import Result
 from fleet.store import qafile
-from fleet.supervisor import briefing, workplace
+from fleet.supervisor import briefing, carrying, workplace
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.gathering import MISSING
 from fleet.supervisor.scoring import commit_of
@@ -29,12 +29,16 @@ NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 
 
 async def launch(attempt: Attempt) -> None:
-    """The steps, in order. A UsageError or NotFound of any says that the task can never be launched as it is."""
+    """The steps, in order. A UsageError or NotFound of any says that the task can never be launched as it is.
+
+    TransportError: the host did not answer, and was not told to start anything.
+    """
     if attempt.verifies:
         briefing.make_ready(attempt)
         work = briefing.compose(attempt, NAMESPACE)
     else:
         await workplace.make_ready(attempt)
+        await carrying.send(attempt)
         work = compose(attempt, await _inputs(attempt))
     launch, secrets = _equipped(attempt, attempt.coder.launch(work))
     parser, commit = attempt.history.parser_state(), await commit_of(attempt)
@@ -58,7 +62,7 @@ async def _inputs(attempt: Attempt) -> list[InputFile]:
     for path in attempt.task.terms.input_files:
         place = os.path.join(attempt.cwd, path)
         try:
-            data = await attempt.house.transport.get(place, limit=min(MOST_OF_ONE, left) + 1) if left > 0 else b""
+            data = await attempt.site.transport.get(place, limit=min(MOST_OF_ONE, left) + 1) if left > 0 else b""
         except TransportError:  # a directory, or not there: that is for others to judge
             data = b""
         text = _text(data[: min(MOST_OF_ONE, left)])
@@ -85,8 +89,8 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
         title=task.title,
         description=brief(task.description, task.terms, inputs),
         cwd=cwd,
-        task_dir=str(home.task_dir(task.uid)),
-        artifact_dir=str(home.task_dir(task.uid) / "artifacts"),
+        task_dir=attempt.task_dir,
+        artifact_dir=attempt.artifacts,
         attempt=task.epoch,
         resumed=resume is not None,
         feedback=feedback(attempt),
@@ -101,12 +105,12 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
         command=(task.terms.command,) if task.terms.command else (),
         cwd=cwd,
         model=session.model,
-        program=attempt.options.program or None,
-        as_root=os.geteuid() == 0,  # some must be told
+        program=attempt.program,
+        as_root=attempt.as_root,  # some must be told
         role=task.terms.role,
         tool_profile=task.terms.tool_profile,
         tools=task.terms.tools,
-        writable=(str(home.task_dir(task.uid) / "artifacts"), f"{attempt.hosted.directory}/outbox", *allowed),
+        writable=(attempt.artifacts, f"{attempt.hosted.directory}/outbox", *allowed),
         new_uuid=str(uuid.uuid5(NAMESPACE, f"{home.path}:{session.id}:{task.created_at}")),
         resume=resume,
     )
@@ -127,11 +131,12 @@ def _equipped(attempt: Attempt, launch: Launch) -> tuple[Launch, Mapping[str, st
     """The launch with the environment of its task, and the values of the secrets that it names."""
     house, task = attempt.house, attempt.task
     launch = workplace.equipped(attempt, launch)
-    secrets = house.secrets_for((*launch.secrets, *attempt.options.secrets))
+    passed_on = attempt.site.reach.env_allowlist if attempt.site.reach is not None else ()
+    secrets = house.secrets_for((*launch.secrets, *attempt.options.secrets, *passed_on))
     env = launch.env | {
         "FLEET_TASK_ID": task.uid,
-        "FLEET_TASK_DIR": str(house.home.task_dir(task.uid)),
-        "FLEET_ARTIFACT_DIR": str(house.home.task_dir(task.uid) / "artifacts"),
+        "FLEET_TASK_DIR": attempt.task_dir,
+        "FLEET_ARTIFACT_DIR": attempt.artifacts,
     }
     if attempt.verifies:
         env |= briefing.environment(attempt)

@@ -126,7 +126,7 @@ class Pruner:
     async def _collected(self, session: Session) -> bool:
         """Let the host remove it. It refuses when there is more output than we say that we have."""
         home = self._house.home
-        hosted = HostedSession(self._house.transport, str(home.sessions), session.id, session.epoch)
+        hosted = self._house.hosts.here.hosted(session)
         seen = await hosted.observe()
         if seen.stderr_bytes and not has_stderr_of(home.task_dir(session.task), session.id):
             return self._keep(session.id, "its stderr was not kept")

@@ -11,7 +11,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from fleet.errors import NotFound, NotStarted, UsageError
+from fleet.errors import NotFound, NotStarted, TransportError, UsageError
 from fleet.hosts.facts import HostState, Observed
 from fleet.hosts.follower import Followed
 from fleet.hosts.lines import Line
@@ -35,6 +35,8 @@ from fleet.supervisor.workplace import Unmet
 QUICK_SECONDS = 0.02  # until a start that is under way is looked at again
 LOOK_SECONDS = 1.0  # its host wakes us when it says something; its limits are looked at as often
 OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
+TURNED_AWAY_SECONDS = 2.0  # until a task is placed again whose host fell silent before it began
+SETTLE_SECONDS = 2.0  # after a host was silent: until all that it had to tell is here
 OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
 
 
@@ -50,6 +52,7 @@ class SessionRunner:
         self._stopped = False
         self._observe_at = 0.0  # at once
         self._observe_every = OBSERVE_SECONDS
+        self._followed_at = self._silent_at = 0.0
         self._began = self._spoke = 0.0  # by the loop's clock, which nobody sets: a wrong clock ends no session
 
     @property
@@ -90,9 +93,21 @@ class SessionRunner:
             decision = ending.after_no_start(str(exc), 1 + self.attempt.history.failed_starts())
             await self._unlaunched(decision, Ending(outcome="transient", state=SessionState.LOST))
             return
+        except TransportError as exc:
+            if self.attempt.site.is_here:
+                raise
+            await self._turned_away(exc)
+            return
         self._heard()
         self._began = self._spoke = asyncio.get_running_loop().time()
         await self._follow()
+
+    async def _turned_away(self, exc: TransportError) -> None:
+        """Its host fell silent before it was told to start anything: another may take the task; no attempt is used."""
+        self.house.hosts.doubt(self.session.host, str(exc))
+        reason = f"host {self.session.host} did not answer before it began: {exc}"
+        again = ending.Retry(reason=reason, charged=False, after_seconds=TURNED_AWAY_SECONDS)
+        await self._unlaunched(again, Ending(outcome="interrupted", state=SessionState.LOST))
 
     async def attach(self) -> None:
         """A session that another supervisor left: find out what became of it, then go on."""
@@ -133,7 +148,7 @@ class SessionRunner:
         self.attempt.recall_state()
         self.attempt.record.rewind(self.attempt.progress.cursor)
         progress = self.attempt.progress
-        self._followed = self.house.follower.follow(
+        self._followed = self.attempt.site.follower.follow(
             self.attempt.hosted, cursor=progress.cursor, requests=progress.requests
         )
         try:
@@ -146,6 +161,7 @@ class SessionRunner:
     async def _read_to_the_end(self, followed: Followed) -> None:
         """Limits and wishes may bring the end about."""
         attempt = self.attempt
+        self._followed_at = self._silent_at = asyncio.get_running_loop().time()
         ended = False
         while True:
             exit_record = await attempt.safely(followed.exit())
@@ -162,7 +178,7 @@ class SessionRunner:
             if await self._ended_unseen():
                 ended = True  # what it said last is still to be read
                 continue
-            if self.wish is None:
+            if self.wish is None and not self._unheard():
                 self._enforce_limits()
             if self.wish is not None and not self._stopped and exit_record is None:
                 await self._stop(self.wish)
@@ -263,3 +279,15 @@ class SessionRunner:
             if seen is not None:
                 return seen
             await self.attempt.pause_after_silence()
+
+    def _unheard(self) -> bool:
+        """Whether its host was silent until a moment ago: its last words, and its end, may be on their way still."""
+        if self.attempt.site.is_here:
+            return False
+        now = asyncio.get_running_loop().time()
+        if not self.attempt.site.is_heard_since(self._followed_at):
+            self._silent_at = now
+        if now - self._silent_at < SETTLE_SECONDS:
+            self._spoke = now  # silence of the host is not silence of its agent
+            return True
+        return False

@@ -110,7 +110,8 @@ class Supervisor:
     def _duties(self) -> list[Coroutine[Any, Any, None]]:
         """The loops beside the main one."""
         pruner = Pruner(self.house, lambda: [runner.attempt.hosted for runner in self._running.values()])
-        return [self._keep_lease(), pruner.run(), *([self._feeder.run()] if self._feeder is not None else [])]
+        feeding = [self._feeder.run()] if self._feeder is not None else []
+        return [self._keep_lease(), pruner.run(), self.house.hosts.run(), *feeding]
 
     async def _watched(self, loop: Coroutine[Any, Any, None]) -> None:
         """A loop whose death ends the supervisor: it is written down, then raised at the end."""
@@ -157,8 +158,8 @@ class Supervisor:
             await asyncio.to_thread(self.house.mirror)
 
     async def _claim(self) -> None:
-        busy = [runner.session.worker for runner in self._running.values()]
-        for claimed in await self._claimer.run_once(busy):
+        running = [runner.session for runner in self._running.values()]
+        for claimed in await self._claimer.run_once(running):
             self._start(claimed.task, claimed.session, attach=False)
 
     def _is_done(self) -> bool:
@@ -181,14 +182,14 @@ class Supervisor:
 
     def _more_to_come(self) -> bool:
         """Whether something is ready for us, or will be by itself once its time has come."""
-        store, here = self.house.store, (None, self.house.machine)
+        store, ours = self.house.store, self.house.reaches
         now = now_ms()
         queued = store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT)
-        later = any(task.not_before is not None and task.not_before > now and task.host in here for task in queued)
-        if later or any(task.host in here for task in store.ready(limit=LOOKED_AT)):
+        later = any(task.not_before is not None and task.not_before > now and ours(task.host) for task in queued)
+        if later or any(ours(task.host) for task in store.ready(limit=LOOKED_AT)):
             return True
         unsettled = store.tasks(frozenset({TaskState.PARTIAL}), limit=LOOKED_AT)
-        if any(one.awaits and one.awaits.kind != "manual" and one.awaits.host in here for one in unsettled):
+        if any(one.awaits and one.awaits.kind != "manual" and ours(one.awaits.host) for one in unsettled):
             return True
         return self._feeder is not None and not self._feeder.quiet()
 

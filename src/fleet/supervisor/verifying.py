@@ -165,7 +165,7 @@ async def _said(attempt: Attempt) -> dict[str, bytes]:
         found = {name: (await tail(attempt, name))[0] for name in ("stdout", "stderr")}
     else:
         directory = attempt.house.home.task_dir(attempt.task.uid)
-        answer = await whole(attempt.house.transport, answer_file(attempt), MOST_ANSWER)
+        answer = await whole(attempt.site.transport, answer_file(attempt), MOST_ANSWER)
         final = last_words(directory, attempt.session.id).final
         found = {"answer": answer, "final_message": final.encode("utf-8", "replace")}
     return {name: data for name, data in found.items() if data}

@@ -8,6 +8,7 @@ from fleet.errors import TransportError, UsageError
 from fleet.hosts.files import Places, look
 from fleet.hosts.workspace import Workspaces, Worktree, outside, with_setup
 from fleet.model.launch import Launch
+from fleet.supervisor import carrying
 from fleet.supervisor.attempt import Attempt
 
 SHOWN = 20  # of the files that were written outside
@@ -21,7 +22,7 @@ class Unmet(Exception):
 async def make_ready(attempt: Attempt) -> None:
     """The directory to work in, with what must be in it. UsageError: it cannot be had. Unmet: the task is skipped."""
     terms = attempt.task.terms
-    if terms.writable_paths is not None and not attempt.task.cwd:
+    if terms.writable_paths is not None and not attempt.task.cwd and attempt.site.is_here:
         raise UsageError("writable_paths needs a directory to work in, and the task has none")
     if missing := _missing_environment(attempt):
         raise Unmet(f"required environment is not set: {', '.join(missing)}")
@@ -29,7 +30,10 @@ async def make_ready(attempt: Attempt) -> None:
         made = await _spaces(attempt).make(worktree(attempt), terms.copy_files)
         attempt.progress = replace(attempt.progress, cwd=made.cwd, ready=made.ready)
     for what, paths in (("required", terms.required_files), ("input", terms.input_files)):
-        if missing := await _missing_files(attempt, paths):
+        missing = await _missing_files(attempt, paths)
+        if what == "input" and missing:
+            missing = await carrying.send_inputs(attempt, missing)
+        if missing:
             raise Unmet(f"{what} files are not in {attempt.cwd}: {', '.join(missing)}")
 
 
@@ -45,7 +49,7 @@ def equipped(attempt: Attempt, launch: Launch) -> Launch:
 async def mark(attempt: Attempt) -> None:
     """Write down what is there, where the task may write only in some places."""
     if attempt.task.terms.writable_paths is not None:
-        await _spaces(attempt).mark(attempt.cwd, str(attempt.house.home.path), _mark_file(attempt))
+        await _spaces(attempt).mark(attempt.cwd, attempt.site.state, _mark_file(attempt))
 
 
 async def trespasses(attempt: Attempt) -> tuple[str, ...]:
@@ -55,7 +59,7 @@ async def trespasses(attempt: Attempt) -> tuple[str, ...]:
         return ()
     while True:
         try:
-            kept = str(attempt.house.home.path)
+            kept = attempt.site.state
             return outside(await _spaces(attempt).changes(attempt.cwd, kept, _mark_file(attempt)), allowed)
         except UsageError as exc:  # the workspace itself is gone, or has grown past all bounds
             return (str(exc),)
@@ -73,9 +77,9 @@ def told(paths: tuple[str, ...]) -> str:
 def worktree(attempt: Attempt) -> Worktree:
     """The worktree of the attempt's task."""
     task = attempt.task
-    if not task.cwd:
+    if not task.cwd and attempt.site.is_here:
         raise UsageError("isolation in a worktree needs a directory in a git repository, and the task has none")
-    return Worktree.of(task.uid, task.cwd, str(attempt.house.home.path))
+    return Worktree.of(task.uid, attempt.source, attempt.site.state)
 
 
 def _missing_environment(attempt: Attempt) -> list[str]:
@@ -90,7 +94,7 @@ async def _missing_files(attempt: Attempt, paths: tuple[str, ...]) -> list[str]:
     if not paths:
         return []
     places = Places(artifacts="/nowhere", workspace=attempt.cwd, reference="/")
-    looked = await look(attempt.house.transport, places, paths)
+    looked = await look(attempt.site.transport, places, paths)
     return [path for path, found in zip(paths, looked.asked, strict=True) if found[0].kind in ("absent", "outside")]
 
 
@@ -99,4 +103,4 @@ def _mark_file(attempt: Attempt) -> str:
 
 
 def _spaces(attempt: Attempt) -> Workspaces:
-    return Workspaces(attempt.house.transport)
+    return Workspaces(attempt.site.transport)

@@ -16,8 +16,11 @@ def placed(task: TaskSpec, base: str) -> str:
     return os.path.normpath(os.path.join(base, os.path.expanduser(task.root or "")))
 
 
-def path_problems(task: TaskSpec, path: KeyPath, base: str) -> Iterator[Problem]:
-    """What is wrong with the paths of a task, by their words and by what is on disk."""
+def path_problems(task: TaskSpec, path: KeyPath, base: str, *, here: bool = True) -> Iterator[Problem]:
+    """What is wrong with the paths of a task, by their words and, where it works here, by what is on disk."""
+    if not here:
+        yield from _words_elsewhere(task, path)
+        return
     root = placed(task, base)
     key: KeyPath = (*path, "cwd") if task.cwd is not None else (*path, "workspace", "root")
     wrong = list(_root_problems(task, path, base, root))
@@ -46,6 +49,23 @@ def _root_problems(task: TaskSpec, path: KeyPath, base: str, root: str) -> Itera
         yield Problem(key, f"{written} leads out of {base}")
     elif not os.path.isabs(os.path.expanduser(written)) and not _is_below(os.path.realpath(inside), base):
         yield Problem(key, f"{written} is a link that leads out of {base}")
+
+
+def _words_elsewhere(task: TaskSpec, path: KeyPath) -> Iterator[Problem]:
+    """The directory is another machine's: only the words can be looked at."""
+    written = task.workspace.root
+    if task.cwd is not None and written is not None and task.cwd != written:
+        yield Problem(
+            (*path, "workspace", "root"), f"{written} is not the directory of cwd, {task.cwd}; give one of them"
+        )
+    key: KeyPath = (*path, "cwd") if task.cwd is not None else (*path, "workspace", "root")
+    for place, word in ((key, task.root or ""), *(((*path, *place), word) for place, word in named_paths(task))):
+        if word.startswith("~") or (os.path.isabs(word) and place != key):
+            yield Problem(place, f"{word} must be relative to the workspace")
+        elif ".." in word.split("/"):
+            yield Problem(place, f"{word} leads out of the workspace")
+        elif any(ord(char) < 32 for char in word):
+            yield Problem(place, "a path is one printable line")
 
 
 def named_paths(task: TaskSpec) -> Iterator[tuple[KeyPath, str]]:

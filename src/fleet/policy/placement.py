@@ -1,0 +1,141 @@
+"""Placement: which workers are offered the next tasks, in which order, and why the others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from fleet.config.settings import Settings
+from fleet.model.host import Host
+from fleet.model.reach import Reach
+from fleet.model.run import Run
+from fleet.model.session import Slot
+
+RUN_ON = frozenset({"ssh"})  # kinds of hosts, beside this machine, that sessions run on
+
+
+class Crew(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker, as placement sees it: so many slots on one host."""
+
+    name: str
+    host: str  # its name; empty: this machine
+    most: int
+    capabilities: frozenset[str] | None = None  # None: every one that no other has to itself
+    run: str | None = None  # the run that brought it, and whose tasks alone it takes
+
+
+class Withheld(msgspec.Struct, frozen=True):
+    """A worker that takes nothing now, and why."""
+
+    worker: str
+    host: str
+    reason: str
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """The slots that are free, the least loaded first, and who is not among them."""
+
+    slots: tuple[Slot, ...]
+    withheld: tuple[Withheld, ...] = ()
+
+
+def hosts_of(settings: Settings) -> dict[str, Reach]:
+    """The machines that the settings name or describe, by name; a worker's own machine has the worker's name."""
+    own = {each.id: each.host for each in settings.workers if not isinstance(each.host, str)}
+    named: dict[str, Reach] = {host.name: host for host in settings.hosts}
+    return {name: reach for name, reach in (own | named).items() if reach.kind in RUN_ON}
+
+
+def crews_of(settings: Settings) -> tuple[Crew, ...]:
+    """The workers of the settings. A host that no worker names is a worker itself."""
+    hosts = {host.name: host for host in settings.hosts}
+    crews = []
+    for worker in settings.workers:
+        reach = hosts[worker.host] if isinstance(worker.host, str) else worker.host
+        if reach.kind != "local" and reach.kind not in RUN_ON:
+            continue
+        name = worker.host if isinstance(worker.host, str) else worker.id
+        able = frozenset((*worker.capabilities, *reach.capabilities))
+        host = "" if reach.kind == "local" else name
+        crews.append(Crew(name=worker.id, host=host, most=worker.max_concurrent_tasks, capabilities=able))
+    manned = {worker.host for worker in settings.workers if isinstance(worker.host, str)}
+    for name, reach in hosts.items():
+        if reach.kind in RUN_ON and name not in manned:
+            able = frozenset(reach.capabilities)
+            crews.append(Crew(name=name, host=name, most=reach.max_concurrent_tasks, capabilities=able))
+    return tuple(crews)
+
+
+def crews_of_run(run: Run) -> tuple[Crew, ...]:
+    """The workers that a run brought with it and that are elsewhere. Those on this machine are named by its room."""
+    return tuple(
+        Crew(
+            name=worker.name,
+            host=worker.host_in(run.id),
+            most=worker.max_tasks,
+            capabilities=frozenset(worker.capabilities),
+            run=run.id,
+        )
+        for worker in run.workers
+        if not worker.is_here
+    )
+
+
+def offer(
+    here: Sequence[Slot],
+    crews: Iterable[Crew],
+    hosts: Mapping[str, Host],
+    busy: Collection[tuple[str, str]],
+    *,
+    machine: str,
+    like: Slot,
+) -> Offered:
+    """The free slots of this machine and of every worker whose host is up. `busy`: host and slot of live sessions.
+
+    `like` has what all slots share. A worker of a run takes the tasks of that run alone, all others none of them.
+    """
+    crews = tuple(crews)
+    spoken_for = frozenset(crew.run for crew in crews if crew.run)
+    named = frozenset(name for crew in crews if crew.run is None for name in crew.capabilities or ())
+    ranked: list[tuple[float, int, Slot]] = [
+        (n / len(here), 0, msgspec.structs.replace(slot, lacks=named)) for n, slot in enumerate(here)
+    ]
+    withheld = []
+    for place, crew in enumerate(crews, 1):
+        host = crew.host or machine
+        reason = unfit(hosts.get(crew.host)) if crew.host else ""
+        free = [name for name in _names(crew) if (host, name) not in busy]
+        if reason or not free:
+            withheld.append(Withheld(crew.name, host, reason or f"all {crew.most} of its slots are in use"))
+            continue
+        for n, name in enumerate(free):
+            slot = msgspec.structs.replace(
+                like,
+                worker=name,
+                host=host,
+                here=not crew.host,
+                capabilities=crew.capabilities,
+                runs=_runs(crew, like),
+                not_runs=frozenset() if crew.run else like.not_runs | spoken_for,
+            )
+            ranked.append(((crew.most - len(free) + n) / crew.most, place, slot))
+    ranked.sort(key=lambda each: each[:2])
+    return Offered(tuple(slot for _, _, slot in ranked), tuple(withheld))
+
+
+def unfit(host: Host | None) -> str:
+    """Why a host takes no new work; empty: it does."""
+    if host is None or host.state == "unknown":
+        return "it has not answered a probe yet"
+    if host.draining:
+        return "it drains: a person said that it takes no new work"
+    return "" if host.state == "up" else f"it is {host.state}: {host.evidence}"
+
+
+def _runs(crew: Crew, like: Slot) -> frozenset[str] | None:
+    return frozenset({crew.run}) if crew.run else like.runs
+
+
+def _names(crew: Crew) -> Iterator[str]:
+    return (f"{crew.name}#{n}" for n in range(1, crew.most + 1))

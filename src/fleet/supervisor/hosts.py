@@ -1,0 +1,131 @@
+"""Hosts: every machine that this supervisor reaches, followed and probed, each by itself: one cannot slow another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from fleet.errors import FleetError, NotFound
+from fleet.hosts.probe import probe
+from fleet.hosts.transport import Transport
+from fleet.hosts.watcher import Watcher
+from fleet.model.host import Host
+from fleet.model.reach import Reach
+from fleet.policy.placement import hosts_of
+from fleet.supervisor.site import Nowhere, Site, there
+
+if TYPE_CHECKING:
+    from fleet.supervisor.house import House
+
+CALM_SECONDS = 15.0  # between two probes of a host that answers
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)  # of one that does not
+TOLD_SECONDS = 60.0  # how old what the store knows may be, while nothing changes
+
+
+class Hosts:
+    """The sites of one supervisor. `run` is the loop: it watches and probes whatever was asked for."""
+
+    def __init__(self, house: House, here: Site, open_transport: Callable[[Reach], Transport]) -> None:
+        self.here = here
+        self.health: dict[str, Host] = {}  # as our own probes found them
+        self._house = house
+        self._open = open_transport
+        self._sites: dict[str, Site] = {}
+        self._probed: set[str] = set()
+        self._doubted: dict[str, asyncio.Event] = {}  # set: probe it at once
+        self._new: asyncio.Queue[tuple[str, str]] = asyncio.Queue()  # what to begin with a host: watch, probe
+
+    def site(self, name: str) -> Site:
+        """A host by its name. One that nothing describes any more is there, but does not answer."""
+        if name == self.here.name:
+            return self.here
+        reach = self._reach(name)
+        known = self._sites.get(name)
+        if known is not None and (known.reach == reach or (reach is None and isinstance(known.transport, Nowhere))):
+            return known
+        if reach is None:
+            lost = Reach(kind="sprite", working_directory="/nowhere")
+            site = there(name, Nowhere(name), lost, self._house.log)
+        else:
+            site = there(name, self._open(reach), reach, self._house.log)
+        self._sites[name] = site
+        self._new.put_nowait(("watch", name))
+        return site
+
+    def attend(self, name: str) -> None:
+        """See to it that a host is probed from now on."""
+        if name not in self._probed:
+            self._probed.add(name)
+            self._new.put_nowait(("probe", name))
+
+    def doubt(self, name: str, evidence: str) -> None:
+        """A host did not do what it should: it takes nothing new until a probe says otherwise."""
+        known = self.health.get(name)
+        if known is not None and known.state == "up":
+            self.health[name] = replace(known, state="down", evidence=evidence)
+            self._doubted.setdefault(name, asyncio.Event()).set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                verb, name = await self._new.get()
+                site = self.site(name)
+                if verb == "probe":
+                    group.create_task(self._probing(name))
+                elif isinstance(site.follower, Watcher):
+                    group.create_task(site.follower.run())
+
+    async def _probing(self, name: str) -> None:
+        """Probe a host for as long as something describes it."""
+        failures, told_at = 0, 0.0
+        while self._reach(name) is not None:
+            found = await self.probe(name)
+            before = self.health.get(name)
+            self.health[name] = found
+            failures = 0 if found.state == "up" else failures + 1
+            changed = before is None or (before.state, before.evidence) != (found.state, found.evidence)
+            if changed or time.monotonic() - told_at > TOLD_SECONDS:
+                told_at = time.monotonic()
+                await self._tell(found)
+            if changed:
+                self._house.log("host_probed", host=name, state=found.state, evidence=found.evidence)
+                self._house.wake.set()
+            wait = RETRY_SECONDS[min(failures, len(RETRY_SECONDS)) - 1] if failures else CALM_SECONDS
+            doubted = self._doubted.setdefault(name, asyncio.Event())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await doubted.wait()
+            doubted.clear()
+        self._probed.discard(name)
+        self.health.pop(name, None)
+
+    async def _tell(self, found: Host) -> None:
+        try:
+            await self._house.store.probed(found, by=self._house.name)
+        except (FleetError, OSError) as exc:  # it is told again when something changes, or in a while
+            self._house.log("probe_not_told", host=found.name, error=str(exc))
+
+    async def probe(self, name: str) -> Host:
+        """One probe. What it finds is a value, whatever it is."""
+        site = self.site(name)
+        assert site.reach is not None
+        found = await probe(name, site.reach, site.transport, seconds=self._house.settings.timeouts.health_probe)
+        site.as_root = found.as_root
+        return found.host
+
+    def _reach(self, name: str) -> Reach | None:
+        """How a host is reached: by the settings, or by the run that brought it."""
+        run_id, slash, worker_id = name.rpartition("/")
+        if not slash:
+            return hosts_of(self._house.settings).get(name)
+        try:
+            workers = self._house.store.run(run_id).workers
+        except NotFound:
+            return None
+        return next((worker.reach for worker in workers if worker.name == worker_id), None)

@@ -1,0 +1,152 @@
+"""Tasks on ssh workers, driven by the supervisor: the same life as here, and the same guarantees."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet.hosts.machine import local_host
+from fleet.model.states import Result, TaskState
+from fleet.model.terms import Terms
+from tests.support.away import Away
+from tests.support.session_host import until
+from tests.support.sshd import Sshd, sshd
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Sshd]:
+    """A machine over there."""
+    with sshd() as server:
+        yield server
+
+
+@pytest.fixture
+def away(tmp_path: Path, server: Sshd, monkeypatch: pytest.MonkeyPatch) -> Iterator[Away]:
+    """A home with a worker over there, and no slot here; nothing may be left on either side."""
+    away = Away(tmp_path, server, monkeypatch)
+    yield away
+    away.close()
+    until(lambda: not away.left() and not away.left_there(), "the end of what was watched there")
+
+
+def test_a_task_runs_there_to_its_receipt(away: Away) -> None:
+    """A task that names no directory and needs what only the worker can do runs there, and its words come back."""
+    far = away.declare(capabilities=["gpu"])
+    uid = away.add(command="pwd; echo $FLEET_SESSION_DIR; fleet comment 'from afar'; echo done", capabilities=("gpu",))
+    away.drain()
+    task = away.task(uid)
+    (receipt,) = away.store.receipts(task=uid)
+    (session,) = away.store.sessions(task=uid)
+    assert (task.state, receipt.result) == (TaskState.COMPLETED, Result.PASS)
+    assert (session.host, session.worker) == ("builder", "builder#1")
+    assert [said["text"] for said in away.said(uid)] == [far, f"{far}/.fleet/sessions/{uid}.1", "noted", "done"]
+    assert [remark.text for remark in away.store.comments(uid)] == ["from afar"]
+
+
+def test_capabilities_choose_among_workers(away: Away) -> None:
+    """Of two workers each gets what only it can do; what anybody can do is shared out by load, here too."""
+    away.set(max_concurrent=1)
+    away.declare("red", directory="red", capabilities=["red"], max_concurrent_tasks=2)
+    away.declare("blue", directory="blue", capabilities=["blue"], max_concurrent_tasks=2)
+    red = [away.add(command="sleep 0.3; pwd", capabilities=("red",)) for _ in range(3)]
+    blue = [away.add(command="pwd", capabilities=("blue",)) for _ in range(2)]
+    away.drain()
+    hosts = {uid: {one.host for one in away.store.sessions(task=uid)} for uid in (*red, *blue)}
+    assert hosts == {uid: {"red"} for uid in red} | {uid: {"blue"} for uid in blue}
+    assert {away.task(uid).state for uid in hosts} == {TaskState.COMPLETED}
+    assert {one.worker for uid in red for one in away.store.sessions(task=uid)} == {"red#1", "red#2"}
+
+
+def test_a_task_with_a_directory_here_stays_here(away: Away, tmp_path: Path) -> None:
+    """A directory of this machine is not looked for on another, however busy this one is."""
+    away.set(max_concurrent=1)
+    away.declare(max_concurrent_tasks=4)
+    bound = [away.add(command="pwd", cwd=str(tmp_path), host=local_host()) for _ in range(3)]
+    away.drain()
+    assert {one.host for uid in bound for one in away.store.sessions(task=uid)} == {local_host()}
+    assert {away.said(uid)[0]["text"] for uid in bound} == {str(tmp_path)}
+
+
+def test_a_host_that_is_not_fit_takes_nothing(away: Away) -> None:
+    """A probe that fails keeps work away, with its evidence in the store; a host that comes back is used."""
+    uid = away.add(command="echo here", capabilities=("gpu",))
+    away.declare(capabilities=["gpu"], agent_binary="no-such-program")
+
+    async def meanwhile() -> None:
+        async with away.supervising():
+            await away.until(lambda: [one for one in away.store.hosts() if one.state == "down"], "the probe")
+            (known,) = away.store.hosts()
+            assert known.evidence == "there is no program no-such-program"
+            assert away.task(uid).state is TaskState.QUEUED
+            away.tables[-1] = away.tables[-1].replace("no-such-program", "/bin/sh")
+            away.set()
+            await away.until_state(uid, TaskState.COMPLETED)
+            (known,) = away.store.hosts()
+            assert (known.state, known.kind) == ("up", "ssh")
+
+    asyncio.run(meanwhile())
+
+
+def test_the_artifact_directory_goes_there_and_comes_back(away: Away) -> None:
+    """What an agent left in its artifact directory is here afterwards, and the next finds it; scorers read it there."""
+    far = away.declare(capabilities=["gpu"])
+    script = """
+    cat "$FLEET_ARTIFACT_DIR/PLAN_AND_STATUS.md" || true
+    mkdir -p "$FLEET_ARTIFACT_DIR/deep"
+    printf 'step %s\\n' "$FLEET_SESSION" >>"$FLEET_ARTIFACT_DIR/PLAN_AND_STATUS.md"
+    head -c 200000 /dev/zero >"$FLEET_ARTIFACT_DIR/deep/zeros"
+    echo ready >result.txt
+    [ "$(grep -c step "$FLEET_ARTIFACT_DIR/PLAN_AND_STATUS.md")" = 2 ]
+    """
+    terms = Terms(
+        scorer={"kind": "file_exists", "path": "result.txt"}, expected_artifacts=("PLAN_AND_STATUS", "result.txt")
+    )
+    uid = away.add(command=script, capabilities=("gpu",), terms=terms)
+    away.drain()
+    kept = away.home.task_dir(uid) / "artifacts"
+    assert (kept / "PLAN_AND_STATUS.md").read_text() == f"step {uid}.1\nstep {uid}.2\n"
+    assert (kept / "deep/zeros").read_bytes() == bytes(200_000)
+    assert f"step {uid}.1" in [said["text"] for said in away.said(uid)]
+    receipt = away.store.receipts(task=uid)[-1]
+    assert (receipt.result, away.task(uid).state) == (Result.PASS, TaskState.COMPLETED)
+    refs = {(ref.place, ref.path): ref for ref in receipt.artifacts}
+    assert refs["workspace", "result.txt"].sha256 == hashlib.sha256(b"ready\n").hexdigest()
+    assert refs["artifacts", "deep/zeros"].size == 200_000
+    assert Path(far, "result.txt").read_text() == "ready\n"
+
+
+def test_input_files_are_uploaded_where_they_are_missing(away: Away, tmp_path: Path) -> None:
+    """An input file that the worker has is left alone; one that it lacks is brought; one that nobody has skips it."""
+    far = Path(away.declare(capabilities=["gpu"]))
+    base = tmp_path / "project"
+    (base / "data").mkdir(parents=True)
+    (base / "data/new.txt").write_text("from here\n")
+    (base / "data/old.txt").write_text("not this one\n")
+    (far / "data").mkdir()
+    (far / "data/old.txt").write_text("from there\n")
+    terms = Terms(input_files=("data/new.txt", "data/old.txt"), base=str(base))
+    uid = away.add(command="cat data/new.txt data/old.txt", capabilities=("gpu",), terms=terms)
+    other = away.add(command="true", capabilities=("gpu",), terms=Terms(input_files=("none.txt",), base=str(base)))
+    away.drain()
+    assert [said["text"] for said in away.said(uid)] == ["from here", "from there"]
+    assert away.task(uid).state is TaskState.COMPLETED
+    assert (away.task(other).state, "none.txt" in away.task(other).reason) == (TaskState.CANCELLED, True)
+
+
+def test_a_worktree_over_there(away: Away) -> None:
+    """Isolation in a worktree happens in the repository of the worker, and the checkout is not touched."""
+    far = Path(away.declare(capabilities=["gpu"]))
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(far)]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    terms = Terms(isolation="worktree")
+    uid = away.add(command="pwd; echo x >made; ls", capabilities=("gpu",), terms=terms)
+    away.drain()
+    assert [said["text"] for said in away.said(uid)] == [f"{far}/.fleet/worktrees/{uid}", "made"]
+    assert not (far / "made").exists()
+    assert away.task(uid).state is TaskState.COMPLETED
