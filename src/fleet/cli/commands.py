@@ -21,6 +21,7 @@ GROUPS = {
     "run": "Run",
     "look": "Look",
     "steer": "Steer",
+    "machines": "Machines",
     "open": "Open",
 }
 
@@ -52,5 +53,6 @@ COMMANDS = (
     Command("interrupt", "steer", "interrupt", "end a session; its task waits for you"),
     Command("restart", "steer", "restart", "run a task again, from a live session or after its end"),
     Command("stop", "steer", "stop", "cancel a task, or all that has not ended"),
+    Command("exec", "machines", "exec", "run a command on the hosts"),
     Command("ledger", "open", "ledger", "the record of everything: tail, export, verify"),
 )

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 EXAMPLES = {
     "show": ("fleet config show", "fleet config show --raw"),
     "set": ("fleet config set supervisor.max_concurrent=5", "fleet config set coder=codex model=o3"),
-    "import": ("fleet config import /opt/fleet-manager/config.yaml", "fleet config import ~/old/runtime.toml"),
+    "import": (
+        "fleet config import /opt/fleet-manager/config.yaml --names names.txt",
+        "fleet config import ~/old/runtime.toml",
+    ),
     "schema": ("fleet config schema", "fleet config schema settings > fleet.schema.json"),
 }
 
@@ -38,6 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     change.add_argument("assignments", metavar="KEY=VALUE", nargs="+", help="a dotted key and its new value")
     take = add_verb(verbs, "import", "take over a Fleet Manager config.yaml or a runtime.toml", *EXAMPLES["import"])
     take.add_argument("file", metavar="FILE", type=Path, help="the file to take over")
+    take.add_argument(
+        "--names", metavar="FILE", type=Path, help="semantic names for its sprites: lines API-NAME = NAME"
+    )
     describe = add_verb(verbs, "schema", "print a JSON Schema", *EXAMPLES["schema"])
     describe.add_argument("name", nargs="?", default="settings", help="settings (default), task or run")
 
@@ -120,7 +126,7 @@ def _set(args: argparse.Namespace, context: Context) -> int:
 def _import(args: argparse.Namespace, context: Context) -> int:
     from fleet.config.importing import import_file
 
-    done = import_file(context.home, args.file)
+    done = import_file(context.home, args.file, args.names)
     if context.json:
         context.print_json(done)
         return 0

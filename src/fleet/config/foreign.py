@@ -1,7 +1,8 @@
-"""What a Fleet Manager's config.yaml says, with the line of every key."""
+"""What a Fleet Manager's config.yaml says, with the line of every key; and the names that go with it."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,6 +58,29 @@ def parse_manager(text: str, path: Path) -> dict[str, Any]:
         raise _explain(root, path, table, str(exc)) from exc
     assert isinstance(table, dict)
     return table
+
+
+def parse_names(text: str, path: Path) -> dict[str, str]:
+    """From the name of the API to the semantic one: a line `hammer = agents-review-claude-01` for each machine."""
+    names: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.partition("#")[0].strip()
+        if not stripped:
+            continue
+        api_name, equals, name = (part.strip() for part in stripped.partition("="))
+        wrong = next((word for word in (api_name, name) if not re.match(NAME, word)), None)
+        if not equals:
+            raise _name_error(path, number, "expected API-NAME = SEMANTIC-NAME")
+        if wrong is not None:
+            raise _name_error(path, number, f'expected {A_NAME}, found "{wrong}"')
+        if api_name in names or name in names.values():
+            raise _name_error(path, number, f"{api_name if api_name in names else name} is given twice")
+        names[api_name] = name
+    return names
+
+
+def _name_error(path: Path, line: int, words: str) -> ConfigError:
+    return ConfigError(f"{path.name}:{line}: {words}", hint=f"the file is {path}")
 
 
 def _without_nothing(value: Any) -> Any:

@@ -12,12 +12,12 @@ from fleet.config import secrets
 from fleet.config.edit import Change, Draft, check, lock_path, open_draft, save
 from fleet.config.fields import find
 from fleet.config.files import locked
-from fleet.config.foreign import parse_manager
+from fleet.config.foreign import parse_manager, parse_names
 from fleet.config.home import Home, require
 from fleet.config.load import parse, read_text
 from fleet.config.render import host_table
 from fleet.config.runtime import parse_runtime
-from fleet.errors import NotFound
+from fleet.errors import NotFound, UsageError
 
 WEBHOOK = "FLEET_WEBHOOK_URL"
 
@@ -29,12 +29,16 @@ class Imported(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-def import_file(home: Home, path: Path) -> Imported:
-    """Carry what a foreign file says into fleet.toml. A second time changes nothing more."""
+def import_file(home: Home, path: Path, names_file: Path | None = None) -> Imported:
+    """Carry what a foreign file says into fleet.toml. A second time changes nothing more.
+
+    `names_file` gives the machines of a config.yaml their semantic names.
+    """
     require(home)
-    text = read_text(path)
-    if text is None:
-        raise NotFound(f"there is no file {path}")
+    text = _text(path)
+    names = parse_names(_text(names_file), names_file) if names_file else {}
+    if names_file and _is_runtime(text, path):
+        raise UsageError("a runtime.toml has no machines to name", hint="leave --names away")
     with locked(lock_path(home)):
         draft = open_draft(home)
         parse(draft.text, home.toml)  # import into a file that works, or say what is wrong with it
@@ -45,13 +49,20 @@ def import_file(home: Home, path: Path) -> Imported:
             _set_all(draft, {f"supervisor.{name}": value for name, value in runtime.values.items()}, done)
             done.notes.extend(runtime.notes)
         else:
-            secret = _take_manager(home, draft, parse_manager(text, path), done)
+            secret = _take_manager(home, draft, parse_manager(text, path), names, done)
         check(home, draft)
         if secret is not None:
             secrets.put(home, WEBHOOK, secret)  # first: a name without a value would be worse than the reverse
         if done.changes:
             save(home, draft)
     return done
+
+
+def _text(path: Path) -> str:
+    text = read_text(path)
+    if text is None:
+        raise NotFound(f"there is no file {path}")
+    return text
 
 
 def _is_runtime(text: str, path: Path) -> bool:
@@ -64,9 +75,11 @@ def _is_runtime(text: str, path: Path) -> bool:
         return False
 
 
-def _take_manager(home: Home, draft: Draft, table: dict[str, Any], done: Imported) -> str | None:
+def _take_manager(home: Home, draft: Draft, table: dict[str, Any], names: dict[str, str], done: Imported) -> str | None:
     """Put a config.yaml into the draft; what is left is the webhook's address, where it is new."""
-    _add_sprites(draft, table.get("sprites", []), done)
+    sprites = table.get("sprites", [])
+    _add_sprites(draft, sprites, names, done)
+    done.notes.extend(f"{each} has a name, but is none of the sprites" for each in names if each not in sprites)
     _set_all(draft, {f"timeouts.{name}": value for name, value in table.get("timeouts", {}).items()}, done)
     address = table.get("alerts", {}).get("webhook_url")
     if address is None:
@@ -88,22 +101,33 @@ def _set_all(draft: Draft, values: dict[str, Any], done: Imported) -> None:
             done.changes.append(Change(key, old, value))
 
 
-def _add_sprites(draft: Draft, names: list[str], done: Imported) -> None:
-    for name in dict.fromkeys(names):
+def _add_sprites(draft: Draft, sprites: list[str], names: dict[str, str], done: Imported) -> None:
+    """Each sprite becomes a host, or changes the one that it is already. `status` wakes them, as their manager did."""
+    for api_name in dict.fromkeys(sprites):
         hosts: list[dict[str, Any]] = draft.table.get("hosts", [])
-        wanted = {"name": name, "kind": "sprite", "api_name": name}
-        if any(_is_sprite(host, name) for host in hosts):
-            continue
-        place = next((at for at, host in enumerate(hosts) if host["name"] == name), None)
+        name = names.get(api_name, api_name)
+        wanted = {"name": name, "kind": "sprite", "api_name": api_name}
+        place = _place_of(hosts, name, api_name)
         if place is None:
             draft.add("hosts", wanted, host_table(wanted))
             done.changes.append(Change(f"hosts.{name}", None, wanted))
             continue
+        if api_name not in names and _is_sprite(hosts[place], api_name):
+            continue  # perhaps under a better name
+        was = hosts[place]["name"]
         for key, value in wanted.items():
             old = hosts[place].get(key)
             if old != value:
                 draft.set_host(place, key, value)
-                done.changes.append(Change(f"hosts.{name}.{key}", old, value))
+                done.changes.append(Change(f"hosts.{was}.{key}", old, value))
+    if sprites:
+        _set_all(draft, {"status.wake": True}, done)
+
+
+def _place_of(hosts: list[dict[str, Any]], name: str, api_name: str) -> int | None:
+    """Which host is meant: the sprite itself, else one that has its name."""
+    sprite = next((at for at, host in enumerate(hosts) if _is_sprite(host, api_name)), None)
+    return sprite if sprite is not None else next((at for at, host in enumerate(hosts) if host["name"] == name), None)
 
 
 def _is_sprite(host: dict[str, Any], api_name: str) -> bool:

@@ -186,6 +186,14 @@ class Timeouts(Section, frozen=True, kw_only=True):
     command_exec: Annotated[Seconds, Meta(description="For a command of `fleet exec` to end.")] = 60
 
 
+class Status(Section, frozen=True, kw_only=True):
+    """What `fleet status` does about machines."""
+
+    wake: Annotated[
+        bool, Meta(description="Whether a sprite that sleeps is woken to be probed. Each waking costs money.")
+    ] = False
+
+
 class Alerts(Section, frozen=True, kw_only=True):
     """Who is told when something is wrong."""
 
@@ -253,6 +261,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     queue: Queue = Queue()
     store: Store = Store()
     timeouts: Timeouts = Timeouts()
+    status: Status = Status()
     alerts: Alerts = Alerts()
     hosts: tuple[Host, ...] = ()
     workers: tuple[Worker, ...] = ()

@@ -39,12 +39,64 @@ def test_the_example_of_a_config_yaml(home: Home) -> None:
         60,
     )
     assert settings.alerts.webhook_env == ""
-    assert len(done.changes) == 8 + 3 + 1
+    assert settings.status.wake
+    assert len(done.changes) == 8 + 1 + 3 + 1
     assert not done.notes
     assert not home.secrets.exists()
     before = home.toml.read_bytes()
     again = import_file(home, EXAMPLES / "000-config.yaml")
     assert (again.changes, again.notes, home.toml.read_bytes()) == ([], [], before)
+
+
+SEMANTIC = {
+    "hammer": "agents-review-claude-01",
+    "anvil": "agents-review-codex-01",
+    "forge": "agents-synth-01",
+    "mallet": "dev-workspace-01",
+    "test-sprite": "infra-bootstrap-01",
+    "sprite-mobile-conductor": "mobile-conductor-01",
+    "sprite-mobile-worker-1": "mobile-worker-01",
+    "sprite-mobile-worker-2": "mobile-worker-02",
+}
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["new", "named later"])
+def test_semantic_names(home: Home, before: bool) -> None:
+    """The file of names names the eight sprites, also those that were imported without it; twice is once."""
+    if before:
+        import_file(home, EXAMPLES / "000-config.yaml")
+    import_file(home, EXAMPLES / "000-config.yaml", EXAMPLES / "000-names.txt")
+    assert {host.api_name: host.name for host in load(home).hosts} == SEMANTIC
+    again = import_file(home, EXAMPLES / "000-config.yaml", EXAMPLES / "000-names.txt")
+    assert (again.changes, again.notes) == ([], [])
+    assert import_file(home, EXAMPLES / "000-config.yaml").changes == []  # a name that was given stays
+
+
+def test_a_name_for_nobody(home: Home, tmp_path: Path) -> None:
+    """A name for what is none of the sprites is told, and does nothing."""
+    names = tmp_path / "names.txt"
+    names.write_text("hammer = dev-hammer-01  # ours\n\nanvill = dev-anvil-01\n")
+    done = import_file(home, EXAMPLES / "000-config.yaml", names)
+    assert done.notes == ["anvill has a name, but is none of the sprites"]
+    assert [host.name for host in load(home).hosts][:2] == ["dev-hammer-01", "anvil"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hammer agents-01\n", "names.txt:1: expected API-NAME = SEMANTIC-NAME"),
+        ("# a\nhammer = two words\n", "names.txt:2: expected a name of letters"),
+        ("a = x\na = y\n", "names.txt:2: a is given twice"),
+        ("a = x\nb = x\n", "names.txt:2: x is given twice"),
+    ],
+)
+def test_names_that_cannot_be_taken(home: Home, tmp_path: Path, text: str, words: str) -> None:
+    """The line and what is wrong with it are told, and nothing is imported."""
+    names = tmp_path / "names.txt"
+    names.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        import_file(home, EXAMPLES / "000-config.yaml", names)
+    assert load(home).hosts == ()
 
 
 def test_the_example_of_a_runtime_toml(home: Home) -> None:
@@ -115,6 +167,7 @@ def test_sprites_that_are_known(home: Home, file: Path) -> None:
         Change("hosts.anvil.kind", "local", "sprite"),
         Change("hosts.anvil.api_name", None, "anvil"),
         Change("hosts.mallet", None, {"name": "mallet", "kind": "sprite", "api_name": "mallet"}),
+        Change("status.wake", False, True),
     ]
     assert [host.name for host in load(home).hosts] == ["agents-review-claude-01", "anvil", "forge", "mallet"]
     assert import_file(home, file).changes == []
