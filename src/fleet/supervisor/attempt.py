@@ -148,6 +148,10 @@ class Attempt:
 
     async def pause_after_silence(self) -> None:
         """Give a host that did not answer a moment before it is asked again."""
+        self.heed_abandon()
+        await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    def heed_abandon(self) -> None:
+        """Go no further with a session that a person gave up."""
         if self.abandoned:
             raise Fenced(f"session {self.session.id} was abandoned by a person")
-        await asyncio.sleep(ASK_AGAIN_SECONDS)

@@ -63,6 +63,14 @@ class Hosts:
             self._probed.add(name)
             self._new.put_nowait(("probe", name))
 
+    def may_answer(self, name: str) -> bool:
+        """Whether a host answered its last probe; one that was never probed is from now on."""
+        if name == self.here.name:
+            return True
+        self.attend(name)
+        known = self.health.get(name)
+        return known is not None and known.state == "up"
+
     def doubt(self, name: str, evidence: str) -> None:
         """A host did not do what it should: it takes nothing new until a probe says otherwise."""
         known = self.health.get(name)

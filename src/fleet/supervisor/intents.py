@@ -49,6 +49,8 @@ class Intents:
         near = {one.id for one in house.store.supervisors(present=False) if one.machine == house.place}
         if session.supervisor not in near or now < self._sweep_at.get(intent.id, 0):
             return
+        if not house.hosts.may_answer(session.host):
+            return  # it would only keep everybody waiting
         self._sweep_at[intent.id] = now + SWEEP_AGAIN_SECONDS
         grace = house.settings.supervisor.grace_seconds
         try:

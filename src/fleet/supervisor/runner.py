@@ -164,6 +164,7 @@ class SessionRunner:
         self._followed_at = self._silent_at = asyncio.get_running_loop().time()
         ended = False
         while True:
+            attempt.heed_abandon()
             exit_record = await attempt.safely(followed.exit())
             ended = ended or (exit_record is not None and exit_record.swept)
             moved = await self._read(followed, ended=ended)
