@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from fleet.errors import LedgerBroken
@@ -13,7 +13,9 @@ from fleet.model.alert import AlertKind
 from fleet.model.receipt import Receipt
 from fleet.model.session import Session
 from fleet.model.states import ENDED, Result, SessionState, TaskState, move_session, move_task
-from fleet.model.task import BLOCKS, Task
+from fleet.model.task import BLOCKS, Link, Task
+
+Changes: TypeAlias = "dict[str, Any]"  # fields of a task and their new values
 
 
 def fold_task(task: Task | None, event: ev.Event) -> Task:
@@ -22,123 +24,139 @@ def fold_task(task: Task | None, event: ev.Event) -> Task:
         return event.task
     if task is None:
         raise LedgerBroken(f"{event.subject}: {ev.kind_of(event)} comes before task.submitted")
-    return replace(_apply(task, event), updated_at=event.at)
+    changes = _CHANGES.get(type(event))
+    return replace(task, updated_at=event.at, **(changes(task, event) if changes else {}))
 
 
-def _apply(task: Task, event: ev.Event) -> Task:
-    match event:
-        case ev.TaskEdited():
-            return replace(task, **event.edit.changes())
-        case ev.TaskLinked():
-            others = tuple(known for known in task.links if known.other != event.link.other)
-            return _with_links(task, (*others, event.link))
-        case ev.TaskUnlinked():
-            return _with_links(task, tuple(known for known in task.links if known.other != event.other))
-        case ev.TaskCommented():
-            return replace(task, comments=task.comments + 1)
-        case ev.TaskClaimed():
-            return _claimed(task, event)
-        case ev.SessionAdopted():
-            return replace(task, epoch=event.epoch)
-        case ev.SessionEnded():
-            return replace(task, session=None)
-        case ev.TaskSettled():
-            return _settled(task, event)
-        case ev.TaskUnsettled():
-            return _unsettled(task, event)
-        case ev.TaskRequeued():
-            return _requeued(task, event)
-        case ev.TaskBlocked():
-            return replace(
-                task,
-                state=move_task(task.uid, task.state, TaskState.BLOCKED),
-                block=event.block,
-                escalated=False,
-                reason=event.block.text,
-                result=None,
-                source=None,
-                receipt=None,
-                awaits=None,
-            )
-        case ev.TaskAnswered():
-            state = move_task(task.uid, task.state, TaskState.QUEUED)
-            return replace(task, state=state, block=None, escalated=False, reason="answered", not_before=None)
-        case ev.AlertRaised():
-            return replace(task, escalated=task.escalated or event.alert is AlertKind.NEEDS_HUMAN)
-        case _:  # session.started and .stopping, intents: they change the session or the intent
-            return task
+def _edited(task: Task, event: ev.TaskEdited) -> Changes:  # noqa: ARG001  # one signature for all
+    return event.edit.changes()
 
 
-def _with_links(task: Task, links: tuple[msgspec.Struct, ...]) -> Task:
-    changed = replace(task, links=links)
-    return replace(changed, needs=tuple(known.other for known in changed.links if known.kind == BLOCKS))
+def _linked(task: Task, event: ev.TaskLinked) -> Changes:
+    return _links([*(known for known in task.links if known.other != event.link.other), event.link])
 
 
-def _claimed(task: Task, event: ev.TaskClaimed) -> Task:
+def _unlinked(task: Task, event: ev.TaskUnlinked) -> Changes:
+    return _links([known for known in task.links if known.other != event.other])
+
+
+def _links(links: list[Link]) -> Changes:
+    return {"links": tuple(links), "needs": tuple(known.other for known in links if known.kind == BLOCKS)}
+
+
+def _commented(task: Task, event: ev.TaskCommented) -> Changes:  # noqa: ARG001
+    return {"comments": task.comments + 1}
+
+
+def _claimed(task: Task, event: ev.TaskClaimed) -> Changes:
     verifies = event.session.kind == "verify"
-    return replace(
-        task,
-        state=move_task(task.uid, task.state, TaskState.VERIFYING if verifies else TaskState.RUNNING),
-        session=event.session.id,
-        epoch=event.session.epoch,
-        started_at=task.started_at or event.at,
-        not_before=None,
-        reason=f"{'is verified' if verifies else 'runs'} on {event.session.worker}",
-    )
+    return {
+        "state": move_task(task.uid, task.state, TaskState.VERIFYING if verifies else TaskState.RUNNING),
+        "session": event.session.id,
+        "epoch": event.session.epoch,
+        "started_at": task.started_at or event.at,
+        "not_before": None,
+        "reason": f"{'is verified' if verifies else 'runs'} on {event.session.worker}",
+    }
 
 
-def _settled(task: Task, event: ev.TaskSettled) -> Task:
+def _adopted(task: Task, event: ev.SessionAdopted) -> Changes:  # noqa: ARG001
+    return {"epoch": event.epoch}
+
+
+def _ended(task: Task, event: ev.SessionEnded) -> Changes:  # noqa: ARG001
+    return {"session": None}
+
+
+def _settled(task: Task, event: ev.TaskSettled) -> Changes:
     state, receipt = event.state, event.receipt
-    return replace(
-        task,
-        state=move_task(task.uid, task.state, state),
-        result=receipt.result,
-        source=receipt.source,
-        receipt=receipt.id,
-        awaits=receipt.awaits,
-        skipped_for=receipt.skipped_for,
-        receipts=task.receipts + 1,
-        reason=receipt.reason,
-        block=None,
-        escalated=False,
-        charged=task.charged + int(event.charged),
-        ended_at=receipt.at if state in ENDED else None,
-    )
+    return {
+        "state": move_task(task.uid, task.state, state),
+        "result": receipt.result,
+        "source": receipt.source,
+        "receipt": receipt.id,
+        "awaits": receipt.awaits,
+        "skipped_for": receipt.skipped_for,
+        "receipts": task.receipts + 1,
+        "reason": receipt.reason,
+        "block": None,
+        "escalated": False,
+        "charged": task.charged + int(event.charged),
+        "ended_at": receipt.at if state in ENDED else None,
+    }
 
 
-def _unsettled(task: Task, event: ev.TaskUnsettled) -> Task:
+def _unsettled(task: Task, event: ev.TaskUnsettled) -> Changes:
     """Its receipt stays in force until another supersedes it."""
-    return replace(
-        task,
-        state=move_task(task.uid, task.state, TaskState.PARTIAL),
-        result=Result.PARTIAL,
-        source=None,
-        awaits=event.awaits,
-        escalated=False,
-        not_before=event.not_before,
-        reason=event.reason,
-        ended_at=None,
-    )
+    return {
+        "state": move_task(task.uid, task.state, TaskState.PARTIAL),
+        "result": Result.PARTIAL,
+        "source": None,
+        "awaits": event.awaits,
+        "escalated": False,
+        "not_before": event.not_before,
+        "reason": event.reason,
+        "ended_at": None,
+    }
 
 
-def _requeued(task: Task, event: ev.TaskRequeued) -> Task:
-    return replace(
-        task,
-        state=move_task(task.uid, task.state, TaskState.QUEUED),
-        block=None,
-        escalated=False,
-        reason=event.reason,
-        not_before=event.not_before,
-        charged=task.charged + int(event.charged),
-        restarts=task.restarts + int(event.restart),
-        receipts=task.receipts + int(event.receipt is not None),
-        result=None,
-        source=None,
-        receipt=None,
-        awaits=None,
-        skipped_for=None,
-        ended_at=None,
-    )
+def _requeued(task: Task, event: ev.TaskRequeued) -> Changes:
+    return {
+        "state": move_task(task.uid, task.state, TaskState.QUEUED),
+        "block": None,
+        "escalated": False,
+        "reason": event.reason,
+        "not_before": event.not_before,
+        "charged": task.charged + int(event.charged),
+        "restarts": task.restarts + int(event.restart),
+        "receipts": task.receipts + int(event.receipt is not None),
+        "result": None,
+        "source": None,
+        "receipt": None,
+        "awaits": None,
+        "skipped_for": None,
+        "ended_at": None,
+    }
+
+
+def _blocked(task: Task, event: ev.TaskBlocked) -> Changes:
+    return {
+        "state": move_task(task.uid, task.state, TaskState.BLOCKED),
+        "block": event.block,
+        "escalated": False,
+        "reason": event.block.text,
+        "result": None,
+        "source": None,
+        "receipt": None,
+        "awaits": None,
+    }
+
+
+def _answered(task: Task, event: ev.TaskAnswered) -> Changes:  # noqa: ARG001
+    state = move_task(task.uid, task.state, TaskState.QUEUED)
+    return {"state": state, "block": None, "escalated": False, "reason": "answered", "not_before": None}
+
+
+def _alerted(task: Task, event: ev.AlertRaised) -> Changes:
+    return {"escalated": task.escalated or event.alert is AlertKind.NEEDS_HUMAN}
+
+
+# The fields that each kind changes. The others (session.started, .stopping, intents) change the session or the intent.
+_CHANGES: dict[type[ev.Event], Callable[[Task, Any], Changes]] = {
+    ev.TaskEdited: _edited,
+    ev.TaskLinked: _linked,
+    ev.TaskUnlinked: _unlinked,
+    ev.TaskCommented: _commented,
+    ev.TaskClaimed: _claimed,
+    ev.SessionAdopted: _adopted,
+    ev.SessionEnded: _ended,
+    ev.TaskSettled: _settled,
+    ev.TaskUnsettled: _unsettled,
+    ev.TaskRequeued: _requeued,
+    ev.TaskBlocked: _blocked,
+    ev.TaskAnswered: _answered,
+    ev.AlertRaised: _alerted,
+}
 
 
 def fold_session(session: Session | None, event: ev.Event) -> Session | None:

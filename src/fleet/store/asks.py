@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import TypeVar
 
 import msgspec
@@ -74,16 +74,13 @@ def shelf(
     limit: int,
     *,
     run: str | None = None,
-    lane: Callable[[Lane], bool] | None = None,
     not_before: int | None = None,
     lock: str = "",
-    known: Collection[Lane] | None = None,
+    among: Collection[Lane] | None = None,
 ) -> list[tuple[Lane, Row]]:
-    """The tasks on a shelf, the most urgent and oldest first: up to `limit` of each lane that is wanted.
+    """The tasks on a shelf, the most urgent and oldest first: up to `limit` of each lane, or of each `among` them.
 
     Each is (priority, seq, doc, head, hash).
-
-    A lane that is not wanted costs one step through the index, however many tasks are in it.
     """
     due, times = ("", ()) if not_before is None else (" AND (not_before IS NULL OR not_before <= ?)", (not_before,))
     sql = (
@@ -91,18 +88,19 @@ def shelf(
         f" ORDER BY priority, seq LIMIT ?{lock}"
     )
     found: list[tuple[Lane, Row]] = []
-    for one in lanes(tx, name)[0] if known is None else known:
-        if (run is None or one.run == run) and (lane is None or lane(one)):
+    for one in lanes(tx, name)[0] if among is None else among:
+        if run is None or one.run == run:
             found += [(one, row) for row in tx.rows(sql, name, one.key, *times, limit)]
     return sorted(found, key=_urgency)
 
 
-_ENDS = "(SELECT min(lane) FROM tasks WHERE shelf = ?), (SELECT max(lane) FROM tasks WHERE shelf = ?)"
+_ENDS_OF_ONE = "(SELECT min(lane) FROM tasks WHERE shelf = ?), (SELECT max(lane) FROM tasks WHERE shelf = ?)"
+_ENDS = {n: f"SELECT {', '.join([_ENDS_OF_ONE] * n)}" for n in (1, 2)}  # by the number of shelves
 
 
 def lanes(tx: Tx, *names: str) -> list[list[Lane]]:
     """The lanes of each shelf, every lane found by one step through the index."""
-    ends = tx.rows(f"SELECT {', '.join([_ENDS] * len(names))}", *(name for name in names for _ in range(2)))[0]
+    ends = tx.rows(_ENDS[len(names)], *[name for name in names for _ in range(2)])[0]
     return [_between(tx, name, *ends[2 * n : 2 * n + 2]) for n, name in enumerate(names)]
 
 

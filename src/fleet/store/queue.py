@@ -20,6 +20,8 @@ from fleet.store import ledger, rows
 from fleet.store.engine import Tx
 from fleet.store.transition import apply, open_receipt, raised, receipt_from
 
+_LETTERS = "".join(ALPHABET[byte % len(ALPHABET)] for byte in range(256)).encode()  # a letter for each byte
+
 
 def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefix: str) -> list[Task]:
     """All of the tasks enter the queue, or none does. `needs` name tasks of this submission or of the store.
@@ -38,9 +40,12 @@ def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefi
     made = []
     for asked, uid in zip(new, uids, strict=True):
         check_new(asked)
-        needs = tuple(dict.fromkeys(by_task_id.get(need) or _existing(tx, need, states) for need in asked.needs))
-        others = tuple(_checked_link(tx, link, states) for link in asked.links)
-        links = (*(Link(other=need, at=tx.now, by=by) for need in needs), *others)
+        needs: tuple[str, ...] = ()
+        links: tuple[Link, ...] = ()
+        if asked.needs or asked.links:
+            needs = tuple(dict.fromkeys(by_task_id.get(need) or _existing(tx, need, states) for need in asked.needs))
+            others = (_checked_link(tx, link, states) for link in asked.links)
+            links = (*(Link(other=need, at=tx.now, by=by) for need in needs), *others)
         task = Task(
             uid=uid,
             task_id=asked.task_id or uid,
@@ -337,8 +342,7 @@ def _mint(tx: Tx, table: str, column: str, prefix: str, taken: Container[str] = 
     """A new id: as short as is still free after two tries of each length."""
     for attempt in range(64):
         length = 3 + attempt // 2
-        letters = "".join(ALPHABET[byte % len(ALPHABET)] for byte in os.urandom(length))
-        candidate = f"{prefix}-{letters}"
+        candidate = f"{prefix}-{os.urandom(length).translate(_LETTERS).decode()}"
         if candidate not in taken and not tx.rows(f"SELECT 1 FROM {table} WHERE {column} = ?", candidate):
             return candidate
     raise Conflict("no free id was found")

@@ -202,8 +202,9 @@ def _count(tx: Tx, run_id: str | None, names: list[str], by: int) -> None:
 
 def _counted(task: Task) -> list[str]:
     """The facets that are counted as they change. Every task passes through the others: they are found when asked."""
-    names = facets(task)
-    return names[1:] if task.state in PASSED else names
+    if task.state not in PASSED:
+        return facets(task)
+    return facets(task)[1:] if task.restarts or task.escalated or task.block is not None else []
 
 
 def wait(tx: Tx, uid: str, by: int) -> None:

@@ -44,17 +44,11 @@ def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) ->
     rooms = Rooms(tx)
     claimed = []
     shelves = (rows.UNVERIFIED, rows.READY)
-    for shelf, known in zip(shelves, asks.lanes(tx, *shelves), strict=True):
-        candidates = asks.shelf(
-            tx,
-            shelf,
-            len(free),
-            known=known,
-            lane=lambda lane: first_fit(free, lane, defaults) is not None,
-            not_before=tx.now,
-            lock=tx.skip_locked,
-        )
-        for lane, row in candidates:
+    for shelf, lanes in zip(shelves, asks.lanes(tx, *shelves), strict=True):
+        fitting = [lane for lane in lanes if first_fit(free, lane, defaults) is not None]
+        if not fitting:
+            continue
+        for lane, row in asks.shelf(tx, shelf, len(free), among=fitting, not_before=tx.now, lock=tx.skip_locked):
             tried = ((slot, rooms.place(lane, slot)) for slot in fits(free, lane, defaults))
             slot, placed = next((each for each in tried if each[1] is not None), (None, None))
             if slot is None or placed is None:

@@ -96,7 +96,7 @@ def _step(tx: Tx, before: Task, *events: ev.Event, session: Session | None = Non
 
 def _consequences(tx: Tx, before: Task, after: Task, by: str) -> None:
     """Dependents begin to wait or stop waiting, are skipped or revived; the run ends or goes on."""
-    if before.state is after.state:
+    if before.state is after.state or ENDED.isdisjoint((before.state, after.state)):  # others look at ends only
         return
     changed = deque([(before, after)])
     touched_runs = set()

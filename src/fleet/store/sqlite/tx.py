@@ -24,6 +24,7 @@ class SqliteTx:
 
     def __init__(self, connection: apsw.Connection, now: int, leases: Leases) -> None:
         self._connection = connection
+        self._execute = connection.cursor().execute  # one for all: every answer is fetched whole
         self.now = now
         self._leases = leases
         self.present = leases.present
@@ -31,14 +32,14 @@ class SqliteTx:
         self.counted: dict[tuple[str, str], int] = {}  # written with the commit, once for all that it commits
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
-        return self._connection.execute(sql, values).fetchall()
+        return self._execute(sql, values).fetchall()
 
     def run(self, sql: str, *values: Value) -> int:
-        self._connection.execute(sql, values)
+        self._execute(sql, values)
         return self._connection.changes()
 
     def insert(self, sql: str, *values: Value) -> int:
-        self._connection.execute(sql, values)
+        self._execute(sql, values)
         return self._connection.last_insert_rowid()
 
     def many(self, sql: str, values: Iterable[tuple[Value, ...]]) -> None:
