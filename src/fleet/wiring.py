@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from fleet.coders.coder import Coder
     from fleet.control.control import Control
+    from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
     from fleet.hosts.kinds import HostKind
     from fleet.hosts.transport import Transport
@@ -128,6 +129,21 @@ def open_landing(home: Home, settings: Settings) -> Landing:
 
     store = open_store(home, settings)
     return Landing(store, home, Workspaces(LocalTransport()), by=whoami(), machine=local_host())
+
+
+def open_host_verbs(home: Home, settings: Settings) -> HostVerbs:
+    """The verbs of hosts, in the name of whoever runs this."""
+    from fleet.control.hosts import HostVerbs
+    from fleet.policy.placement import hosts_of
+
+    return HostVerbs(
+        open_store(home, settings),
+        home,
+        by=whoami(),
+        declared=hosts_of(settings),
+        open_transport=lambda reach: open_transport(reach, settings),
+        probe_seconds=settings.timeouts.health_probe,
+    )
 
 
 def init_beads(home: Home, settings: Settings, force: bool) -> str | None:

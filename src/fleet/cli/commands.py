@@ -53,6 +53,7 @@ COMMANDS = (
     Command("interrupt", "steer", "interrupt", "end a session; its task waits for you"),
     Command("restart", "steer", "restart", "run a task again, from a live session or after its end"),
     Command("stop", "steer", "stop", "cancel a task, or all that has not ended"),
+    Command("hosts", "machines", "hosts", "the machines that sessions run on: list, add, probe, drain"),
     Command("exec", "machines", "exec", "run a command on the hosts"),
     Command("ledger", "open", "ledger", "the record of everything: tail, export, verify"),
 )

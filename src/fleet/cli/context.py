@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fleet.config.home import Home
     from fleet.config.settings import Settings
     from fleet.control.control import Control
+    from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
     from fleet.store.reads import Reads
 
@@ -61,9 +62,16 @@ class Context:
 
         return wiring.open_landing(self.home, self.settings)
 
+    @cached_property
+    def host_verbs(self) -> HostVerbs:
+        """The verbs of hosts."""
+        from fleet import wiring
+
+        return wiring.open_host_verbs(self.home, self.settings)
+
     def close(self) -> None:
         """Let go of what was opened."""
-        for name in ("reads", "control", "landing"):
+        for name in ("reads", "control", "landing", "host_verbs"):
             opened = self.__dict__.pop(name, None)
             if opened is not None:
                 opened.close()

@@ -41,6 +41,18 @@ def append(text: str, block: str) -> str:
     return text + gap + block.replace("\n", newline)
 
 
+def remove(text: str, path: KeyPath) -> str:
+    """The text without a table that has a header of its own. Comments that follow its last line stay."""
+    layout = Layout(text)
+    table = next((each for each in layout.tables if each.path == path), None)
+    if table is None:
+        return text
+    start = text.rfind("\n", 0, max(0, table.start - 1)) + 1  # of the line of its header
+    ends = [value.end for value in layout.values.values() if table.start <= value.start < table.end]
+    end = _line_end(text, max(ends)) if ends else table.start
+    return text[:start].rstrip("\r\n") + _newline(text) * bool(text[:start].strip()) + text[end:]
+
+
 def _place(layout: Layout, table: Table, key: str) -> int:
     """Where in a table a new line for `key` belongs."""
     body = layout.text[table.start : table.end]

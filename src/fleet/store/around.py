@@ -105,20 +105,40 @@ def fulfil(tx: Tx, intent: str, outcome: str, detail: str, *, by: str) -> Intent
 
 
 def probed(tx: Tx, host: Host, *, by: str) -> Host:
-    """What a probe found. The ledger hears of it when the host's state changes; `since` says when it last did."""
-    tx.exclusively(host_subject(host.name))
-    found = tx.rows(f"SELECT doc FROM hosts WHERE name = ?{tx.for_update}", host.name)
-    known = msgspec.json.decode(found[0][0], type=Host) if found else None
-    same = known is not None and (known.state, known.kind, known.draining) == (host.state, host.kind, host.draining)
-    after = replace(host, since=known.since) if same and known is not None else replace(host, since=tx.now)
-    if not same:
-        ledger.append(tx, ev.HostChanged(subject=host_subject(host.name), at=tx.now, by=by, host=after))
+    """What a probe found. The ledger hears of it when the host's state changes; `since` says when it last did.
+
+    That it drains is a person's word, and stays.
+    """
+    known = _known_host(tx, host.name)
+    draining = known.draining if known is not None else host.draining
+    same = known is not None and (known.state, known.kind) == (host.state, host.kind)
+    since = known.since if same and known is not None else tx.now
+    return _save_host(tx, replace(host, since=since, draining=draining), told=not same, by=by)
+
+
+def drain(tx: Tx, name: str, kind: str, *, draining: bool, by: str) -> Host:
+    """A person says that a host takes no new work, or that it does again. Saying it twice changes nothing."""
+    known = _known_host(tx, name) or Host(name=name, kind=kind, since=tx.now)
+    if known.draining == draining:
+        return known
+    return _save_host(tx, replace(known, draining=draining), told=True, by=by)
+
+
+def _known_host(tx: Tx, name: str) -> Host | None:
+    tx.exclusively(host_subject(name))
+    found = tx.rows(f"SELECT doc FROM hosts WHERE name = ?{tx.for_update}", name)
+    return msgspec.json.decode(found[0][0], type=Host) if found else None
+
+
+def _save_host(tx: Tx, host: Host, *, told: bool, by: str) -> Host:
+    if told:
+        ledger.append(tx, ev.HostChanged(subject=host_subject(host.name), at=tx.now, by=by, host=host))
     tx.run(
         "INSERT INTO hosts (name, doc) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET doc = excluded.doc",
         host.name,
-        rows.encode(after),
+        rows.encode(host),
     )
-    return after
+    return host
 
 
 def advance(tx: Tx, name: str, position: str) -> None:

@@ -216,6 +216,10 @@ class Store(Reads):
         """What a probe found of a machine."""
         return self._engine.write(lambda tx: around.probed(tx, host, by=by))
 
+    def drain(self, name: str, kind: str, *, draining: bool, by: str) -> Pending[Host]:
+        """A person says that a host takes no new work, or that it does again."""
+        return self._engine.write(lambda tx: around.drain(tx, name, kind, draining=draining, by=by))
+
     def advance(self, name: str, position: str) -> Pending[None]:
         """A reader of the feed has dealt with everything up to a position."""
         return self._engine.write(lambda tx: around.advance(tx, name, position))

@@ -788,6 +788,17 @@ class StoreContract:
         assert [kind_of(entry.event) for entry in store.chain("host/builder-1")] == ["host.changed"] * 2
         assert [(found.name, found.state) for found in store.hosts()] == [("builder-1", "down")]
 
+    def test_a_host_drains_by_a_persons_word(self, store: Store) -> None:
+        """No probe takes the word back; saying it twice is told once; it may be said of a host that is not known."""
+        store.drain("builder-1", "ssh", draining=True, by=ME).result()
+        store.drain("builder-1", "ssh", draining=True, by=ME).result()
+        up = store.probed(Host(name="builder-1", kind="ssh", state="up", since=0), by=SUP).result()
+        assert (up.state, up.draining) == ("up", True)
+        again = store.drain("builder-1", "ssh", draining=False, by=ME).result()
+        assert (again.state, again.draining, again.since) == ("up", False, up.since)
+        assert [kind_of(entry.event) for entry in store.chain("host/builder-1")] == ["host.changed"] * 3
+        audit(store)
+
     def test_cursors_remember(self, store: Store) -> None:
         """A reader finds its place again."""
         assert store.cursor("alerts") == ""
