@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet.cli.machines import PARALLEL, add_selection
-from fleet.cli.parsing import positive
+from fleet.cli.machines import PARALLEL
+from fleet.cli.parsing import add_selection, positive
 from fleet.errors import NotFound, UsageError
 
 if TYPE_CHECKING:

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fleet.policy.selection import select
+from fleet.policy.selection import called, select
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.config.settings import Host
     from fleet.hosts.fanout import Way
+    from fleet.hosts.sight import Look
+    from fleet.model import host as model
+    from fleet.projections.machines import Machine, Machines
 
 PARALLEL = 50  # machines at a time, where nobody says otherwise
-
-
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """The options that say which machines."""
-    parser.add_argument("--team", metavar="T", help="only the hosts of this team (of TEAM-ROLE-ID; may have * and ?)")
-    parser.add_argument("--role", metavar="R", help="only the hosts of this role")
-    parser.add_argument(
-        "--host", metavar="NAME", action="append", default=[], help="only this host, by either name; may be repeated"
-    )
 
 
 def selected(args: argparse.Namespace, context: Context) -> list[Host]:
@@ -37,6 +32,11 @@ def way_to(host: Host, context: Context) -> Way:
     from fleet import wiring
 
     return lambda: wiring.open_transport(host, context.settings)
+
+
+def names_of(hosts: Sequence[Host]) -> dict[str, str]:
+    """What each machine is called in the output of a command: as its provider calls it."""
+    return {host.name: called(host) for host in hosts}
 
 
 def until_signal(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
@@ -65,14 +65,48 @@ def until_signal(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
     return 128 + caught[0] if caught else 0
 
 
-def with_team(words: str, args: argparse.Namespace) -> str:
-    """`3 sprites (team: agents)`."""
-    said = [f"{name}: {value}" for name, value in (("team", args.team), ("role", args.role)) if value]
-    return f"{words} ({', '.join(said)})" if said else words
+def look(
+    hosts: Sequence[Host], context: Context, *, wake: bool, tell: Callable[[Machine], None] | None = None
+) -> tuple[Machines, int]:
+    """Look at these machines; each is told as it is known, and the store hears of it. With the code of a signal, or 0.
+
+    A machine whose answer was not waited for is not among them.
+    """
+    from fleet.projections.machines import counted, look_everywhere, program_of, seen_now
+
+    known = {host.name: host for host in context.reads.hosts()}
+    live = context.reads.sessions(live=True)
+    looks: list[Look] = []
+    machines: list[Machine] = []
+
+    def take(host: Host, look: Look) -> None:
+        here = [session for session in live if session.host == host.name]
+        program = program_of(host, context.settings)
+        machine = seen_now(host, look, known.get(host.name), program, here)
+        looks.append(look)
+        machines.append(machine)
+        if tell is not None:
+            tell(machine)
+
+    code = until_signal(
+        lambda: look_everywhere(hosts, lambda host: way_to(host, context), context.settings, wake=wake, tell=take)
+    )
+    _keep([look.found for look in looks if look.found], known, context)
+    return counted(hosts, machines), code
 
 
-def names_of(hosts: Sequence[Host]) -> dict[str, str]:
-    """What each machine is called in the output of a command: as its provider calls it."""
-    from fleet.policy.selection import called
+def _keep(found: Sequence[model.Host], known: Mapping[str, model.Host], context: Context) -> None:
+    """Tell the store. A home that cannot be written is no reason to show nothing."""
+    import msgspec
 
-    return {host.name: called(host) for host in hosts}
+    from fleet import wiring
+    from fleet.errors import StoreError
+
+    try:
+        with contextlib.closing(wiring.open_store(context.home, context.settings)) as store:
+            for host in found:
+                before = known.get(host.name)
+                kept = msgspec.structs.replace(host, draining=before.draining) if before else host
+                store.probed(kept, by=wiring.whoami()).result()
+    except StoreError as exc:
+        context.note(f"note: what was found is not kept: {exc}")

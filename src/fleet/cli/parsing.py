@@ -22,6 +22,15 @@ def positive(word: str) -> int:
     return min(int(word), (1 << 31) - 1)
 
 
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """The options that say which machines."""
+    parser.add_argument("--team", metavar="T", help="only the hosts of this team (of TEAM-ROLE-ID; may have * and ?)")
+    parser.add_argument("--role", metavar="R", help="only the hosts of this role")
+    parser.add_argument(
+        "--host", metavar="NAME", action="append", default=[], help="only this host, by either name; may be repeated"
+    )
+
+
 def add_verb(verbs: Any, name: str, text: str, *examples: str) -> argparse.ArgumentParser:
     """The parser of one verb of a command. The options of all commands may follow it too."""
     parser: argparse.ArgumentParser = verbs.add_parser(

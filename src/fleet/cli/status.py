@@ -1,14 +1,19 @@
-"""Where everything stands, on one screen: the work counted by state, who failed, and what needs you.
+"""Where everything stands, on one screen: the work counted by state, who failed, what needs you; then the machines.
+
+The machines are probed at once, each within its time. A sprite that sleeps is shown as asleep; --wake wakes it, which
+costs money. The exit code is 0 whatever is found: `fleet health` judges.
 
 Examples:
   fleet status
-  fleet status --run nightly-abc --json
+  fleet status --team agents
 """
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
+
+from fleet.cli.parsing import add_selection
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -21,14 +26,46 @@ ASKED = frozenset({"question", "permission", "secret", "destructive"})  # an ans
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet status`."""
     parser.add_argument("--run", metavar="R", help="only the tasks of this run")
+    add_selection(parser)
+    parser.add_argument("--no-probe", action="store_true", help="show what the last probes of the hosts found")
+    parser.add_argument("--wake", action="store_true", help="wake sleeping hosts to probe them")
+    parser.add_argument("-w", "--watch", action="store_true", help="keep the hosts up to date, until Ctrl-C")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """The counts, then what needs a person."""
+    """The work, then the machines; of chosen machines, only these."""
+    chosen = bool(args.team or args.role or args.host)
+    if not (chosen or args.watch) and (args.run or not context.settings.hosts):
+        return _work(args, context)
+    from fleet.cli import machine_table
+    from fleet.cli.machines import selected
+
+    hosts = selected(args, context)
+    if args.watch:
+        return machine_table.watch(args, hosts, context)
+    if context.json:
+        from msgspec import structs
+
+        found, code = machine_table.machines(args, hosts, context)
+        context.print_json(found if chosen else {**structs.asdict(_status(args, context)), "machines": found})
+        return code
+    if not chosen and _status(args, context).total:
+        _work(args, context)
+        context.print()
+        context.out.flush()
+    return machine_table.machine_part(args, hosts, context)
+
+
+def _status(args: argparse.Namespace, context: Context) -> Status:
     from fleet.projections.status import status
 
     run_id = context.reads.find_run(args.run).id if args.run else None
-    found = status(context.reads, context.home, run_id)
+    return status(context.reads, context.home, run_id)
+
+
+def _work(args: argparse.Namespace, context: Context) -> int:
+    """The counts, then what needs a person."""
+    found = _status(args, context)
     if context.json:
         context.print_json(found)
     else:

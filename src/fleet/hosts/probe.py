@@ -8,18 +8,33 @@ import time
 import msgspec
 
 from fleet.errors import TransportError
-from fleet.hosts.transport import Transport
+from fleet.hosts.transport import Completed, Transport
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 
-# Says who we are there; the last word is `fit`, or why it is not.
+# Says who we are there; then, where a person asks, the facts; the last word is `fit`, or why it is not.
 SCRIPT = """
 id -u
-if ! cd -- "$1" 2>/dev/null; then echo "there is no directory $1"; exit; fi
-if ! mkdir -p .fleet/sessions 2>/dev/null || [ ! -w .fleet/sessions ]; then echo "$1 cannot be written"; exit; fi
-if ! command -v "$2" >/dev/null 2>&1; then echo "there is no program $2"; exit; fi
+if [ -n "$3" ]; then
+    now=$(date +%s) disk=$(df -Pk -- "${1:-.}" 2>/dev/null | awk 'NR == 2 { print $5 }') coder=no
+    if command -v "$3" >/dev/null 2>&1; then coder=yes; fi
+    echo "now=$now disk=$disk coder=$coder"
+fi
+if [ -n "$1" ]; then
+    if ! cd -- "$1" 2>/dev/null; then echo "there is no directory $1"; exit; fi
+    if ! mkdir -p .fleet/sessions 2>/dev/null || [ ! -w .fleet/sessions ]; then echo "$1 cannot be written"; exit; fi
+fi
+if [ -n "$2" ] && ! command -v "$2" >/dev/null 2>&1; then echo "there is no program $2"; exit; fi
 echo fit
 """
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine tells of itself, as far as it does."""
+
+    coder: bool | None = None  # whether the coder's program is found there
+    disk_used_pct: int | None = None  # of the disk that work happens on
+    clock_ahead_seconds: int | None = None  # of ours
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -27,24 +42,24 @@ class Probed(msgspec.Struct, frozen=True):
 
     host: Host
     as_root: bool = False
+    facts: Facts = Facts()
 
 
-async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float) -> Probed:
-    """Ask a machine once, for not longer than that."""
+async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float, coder: str = "") -> Probed:
+    """Ask a machine once, for not longer than that. With the name of a coder's program, for further facts too."""
     now, began = time.time_ns() // 1_000_000, time.monotonic()
-    up, took, as_root = False, None, False
+    up, took, as_root, facts = False, None, False, Facts()
+    words = ["sh", "-c", SCRIPT, "probe", reach.working_directory, reach.agent_binary, coder]
     try:
         async with asyncio.timeout(seconds):
-            done = await transport.run(["sh", "-c", SCRIPT, "probe", reach.working_directory, reach.agent_binary])
+            done = await transport.run(words)
     except TimeoutError:
         evidence = f"no answer within {seconds:g} s"
     except TransportError as exc:
         evidence = str(exc)
     else:
         took = round((time.monotonic() - began) * 1000)
-        uid, _, said = done.stdout.decode("utf-8", "replace").strip().partition("\n")
-        up, as_root = said == "fit", uid == "0"
-        evidence = "it answered, and has what sessions need" if up else said or f"its sh ended with code {done.code}"
+        up, as_root, facts, evidence = _read(done, with_facts=bool(coder))
     host = Host(
         name=name,
         kind=reach.kind,
@@ -54,4 +69,25 @@ async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float
         latency_ms=took,
         probed_at=now,
     )
-    return Probed(host, as_root)
+    return Probed(host, as_root, facts)
+
+
+def _read(done: Completed, *, with_facts: bool) -> tuple[bool, bool, Facts, str]:
+    """Whether it is fit, whether we are root there, the facts, and the words for it."""
+    uid, _, said = done.stdout.decode("utf-8", "replace").strip().partition("\n")
+    facts = Facts()
+    if with_facts:
+        line, _, said = said.partition("\n")
+        facts = _facts(dict(word.split("=", 1) for word in line.split() if "=" in word))
+    up = said == "fit"
+    evidence = "it answered, and has what sessions need" if up else said or f"its sh ended with code {done.code}"
+    return up, uid == "0", facts, evidence
+
+
+def _facts(said: dict[str, str]) -> Facts:
+    now, disk = said.get("now", ""), said.get("disk", "").rstrip("%")
+    return Facts(
+        coder=said["coder"] == "yes" if "coder" in said else None,
+        disk_used_pct=int(disk) if disk.isdecimal() else None,
+        clock_ahead_seconds=int(now) - round(time.time()) if now.isdecimal() else None,
+    )

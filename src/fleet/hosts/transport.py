@@ -64,3 +64,27 @@ class SupportsLaunch(Protocol):
 
         It leads a process session of its own, has fresh signals and a small environment, and is never killed by us.
         """
+
+
+class Seen(Protocol):
+    """What the provider of a machine says of it, and by what evidence."""
+
+    @property
+    def presence(self) -> str:
+        """Its state, in the provider's word."""
+
+    @property
+    def evidence(self) -> str:
+        """Why that is believed, or what is not known."""
+
+    @property
+    def asleep(self) -> bool:
+        """Whether nothing runs on it until it is woken."""
+
+
+@runtime_checkable
+class SupportsSight(Protocol):
+    """A transport to a machine whose provider tells of it without waking it."""
+
+    async def seen(self) -> Seen:
+        """Never raises: a provider that fails is evidence of nothing."""

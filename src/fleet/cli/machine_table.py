@@ -1,0 +1,161 @@
+"""The table of machines in `fleet status`: a row for each, as soon as it is known; then the totals."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from fleet.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.cli.context import Context
+    from fleet.config.settings import Host
+    from fleet.projections.machines import Machine, Machines
+
+NAMES, STATUS, RESPONSIVE, MS, CODER = 50, 14, 8, 10, 8  # columns
+WATCH_SECONDS = 5.0
+CLEAR = "\x1b[H\x1b[2J"
+
+
+def machine_part(args: argparse.Namespace, hosts: list[Host], context: Context) -> int:
+    """Look, or recall, and print. On a terminal the rows come as the answers do; else in the order of the settings."""
+    if args.no_probe:
+        _print(args, hosts, recalled(hosts, context), context)
+        return 0
+    if not context.out.isatty():
+        found, code = _looked(args, hosts, context)
+        _print(args, hosts, found, context)
+        return code
+    from fleet.cli.machines import look
+
+    width = _width(hosts)
+    context.print(head(args, hosts, width, context))
+    context.out.flush()
+
+    def tell(machine: Machine) -> None:
+        context.print(row(machine, width))
+        context.out.flush()
+
+    found, code = look(hosts, context, wake=_wakes(args, context), tell=tell)
+    context.print(foot(found, width))
+    return code
+
+
+def machines(args: argparse.Namespace, hosts: list[Host], context: Context) -> tuple[Machines, int]:
+    """The machines as an object, and the exit code."""
+    return (recalled(hosts, context), 0) if args.no_probe else _looked(args, hosts, context)
+
+
+def watch(args: argparse.Namespace, hosts: list[Host], context: Context) -> int:
+    """The table again and again, in its place; until Ctrl-C."""
+    if context.json or not context.out.isatty():
+        raise UsageError("--watch needs a terminal", hint="run `fleet status --json` again and again")
+    while True:
+        found, code = machines(args, hosts, context)
+        context.out.write(CLEAR)
+        _print(args, hosts, found, context)
+        context.out.flush()
+        if code:
+            return code
+        time.sleep(WATCH_SECONDS)
+
+
+def recalled(hosts: Sequence[Host], context: Context) -> Machines:
+    """What the store has of them."""
+    from fleet.projections.machines import counted, seen_last
+
+    known = {host.name: host for host in context.reads.hosts()}
+    return counted(hosts, [seen_last(host, known.get(host.name)) for host in hosts])
+
+
+def head(args: argparse.Namespace, hosts: Sequence[Host], width: int, context: Context) -> str:
+    """The title, and the names of the columns."""
+    from fleet.cli.words import count
+    from fleet.policy.selection import noun
+
+    one = noun(hosts)
+    said = [f"{name}: {value}" for name, value in (("team", args.team), ("role", args.role)) if value]
+    title = f"{count(len(hosts), one)} ({', '.join(said)})" if said else count(len(hosts), one)
+    coder = context.settings.supervisor.coder
+    shown = "Claude" if coder in ("command", "scripted") else coder.capitalize()
+    names = _cells(f"{one.capitalize()} (API Name)", "Status", "Resp", "ms", shown, width=width)
+    return "\n".join([f"Fleet Status ({title})", "=" * _rule(width), names, "-" * _rule(width)])
+
+
+def row(machine: Machine, width: int) -> str:
+    """One machine. What is wrong with it, or not known, stands behind the columns."""
+    return _cells(
+        _names(machine.name, machine.api_name),
+        machine.status,
+        _yes(machine.responsive),
+        "-" if machine.ms is None else str(machine.ms),
+        _yes(machine.coder),
+        _note(machine),
+        width=width,
+    )
+
+
+def foot(found: Machines, width: int) -> str:
+    """The totals; a fault of the provider goes before them."""
+    totals = [f"Total: {found.total}", f"Healthy: {found.healthy}", f"Unhealthy: {found.unhealthy}"]
+    totals += [f"{word}: {n}" for word, n in (("Asleep", found.asleep), ("Unknown", found.unknown)) if n]
+    fault = [f"API fault: {found.api_fault}"] if found.api_fault else []
+    return "\n".join(["-" * _rule(width), *fault, " | ".join(totals)])
+
+
+def _print(args: argparse.Namespace, hosts: list[Host], found: Machines, context: Context) -> None:
+    width = _width(hosts)
+    context.print(head(args, hosts, width, context))
+    for machine in found.machines:
+        context.print(row(machine, width))
+    context.print(foot(found, width))
+
+
+def _looked(args: argparse.Namespace, hosts: list[Host], context: Context) -> tuple[Machines, int]:
+    from fleet.cli.machines import look
+
+    return look(hosts, context, wake=_wakes(args, context))
+
+
+def _wakes(args: argparse.Namespace, context: Context) -> bool:
+    return bool(args.wake or context.settings.status.wake)
+
+
+def _note(machine: Machine) -> str:
+    from fleet.cli.transcript import one_line, printable
+    from fleet.cli.words import ago
+
+    answered = f"answered {ago(machine.answered_at)}" if machine.answered_at else "never answered"
+    told = [printable(one_line(each)) for each in (machine.detail, *machine.warnings) if each]
+    if machine.asleep:
+        return "; ".join(["asleep", answered, *told])
+    if machine.healthy is not True:
+        return "; ".join([*told, answered])
+    return "; ".join(told)
+
+
+def _names(name: str, api_name: str) -> str:
+    return f"{name} ({api_name})" if api_name != name else name
+
+
+def _width(hosts: Sequence[Host]) -> int:
+    from fleet.policy.selection import called
+
+    return max(NAMES, *(len(_names(host.name, called(host))) + 2 for host in hosts))
+
+
+def _rule(width: int) -> int:
+    return width + STATUS + RESPONSIVE + MS + CODER
+
+
+def _cells(*cells: str, width: int) -> str:
+    """The cells of a line, each filled up to its column; the last may be as long as it likes."""
+    widths = (width, STATUS, RESPONSIVE, MS, CODER, 0)
+    return "".join(f"{cell:<{each}}" for cell, each in zip(cells, widths, strict=False)).rstrip()
+
+
+def _yes(fact: bool | None) -> str:
+    return "-" if fact is None else "yes" if fact else "no"

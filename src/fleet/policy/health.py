@@ -1,0 +1,49 @@
+"""Whether a machine is well, by what a look at it found; and when it is the provider that is ill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+DISK_NEARLY_FULL_PCT = 90
+CLOCK_OFF_SECONDS = 10
+API_FAULTS = frozenset({"not_found", "error"})
+
+
+class Health(NamedTuple):
+    """The judgement, with its reason in a few words. None: it is not known, as of a machine that sleeps."""
+
+    healthy: bool | None
+    reason: str = ""
+
+
+def judge(status: str, responsive: bool | None) -> Health:
+    """A machine is healthy that its provider knows and that ran a command. Silence is never health."""
+    if status in API_FAULTS:
+        return Health(False, f"api:{status}")
+    if responsive is None:
+        return Health(None, "asleep" if status in ("warm", "cold") else "unknown")
+    return Health(True) if responsive else Health(False, "unresponsive")
+
+
+def warnings(
+    *, coder: bool | None, program: str, disk_used_pct: int | None, clock_ahead_seconds: int | None
+) -> list[str]:
+    """What a person should see to, though the machine answers."""
+    told = []
+    if coder is False:
+        told.append(f"{program} is not found")
+    if disk_used_pct is not None and disk_used_pct >= DISK_NEARLY_FULL_PCT:
+        told.append(f"its disk is {disk_used_pct} % full")
+    if clock_ahead_seconds is not None and abs(clock_ahead_seconds) >= CLOCK_OFF_SECONDS:
+        told.append(f"its clock is {abs(clock_ahead_seconds)} s {'ahead' if clock_ahead_seconds > 0 else 'behind'}")
+    return told
+
+
+def api_fault(statuses: Sequence[str], reasons: Sequence[str]) -> str | None:
+    """One fault of the provider, where all of several of its machines have vanished at once: that is no coincidence."""
+    if len(statuses) < 2 or not all(status in API_FAULTS for status in statuses):
+        return None
+    words = f"all {len(statuses)} are {statuses[0]}" if len(set(statuses)) == 1 else f"none of {len(statuses)} is found"
+    reason = next((reason for reason in reasons if reason), "")
+    return f"{words} at once: {reason}" if reason else f"{words} at once"

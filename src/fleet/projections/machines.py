@@ -1,0 +1,166 @@
+"""The machines: what is known of each, since when, and whether it is well; by a look now, or by the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from fleet.config.settings import Host, Settings
+from fleet.hosts.fanout import Way, across
+from fleet.hosts.sight import Look, Patience, look_at
+from fleet.model import host as model
+from fleet.model.session import Session
+from fleet.policy import health
+from fleet.policy.selection import called, noun, role_of, team_of
+
+AT_ONCE = 200  # machines: one that does not answer must not keep the others waiting
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """One machine. What is None is not known."""
+
+    name: str
+    api_name: str
+    kind: str
+    team: str
+    role: str
+    status: str  # running, warm, cold, not_found or error of its provider; else up, down or unknown
+    responsive: bool | None = None
+    ms: int | None = None
+    coder: bool | None = None
+    healthy: bool | None = None
+    reason: str = ""  # why it is not healthy, in a word or two
+    detail: str = ""  # the evidence
+    warnings: tuple[str, ...] = ()
+    asleep: bool = False
+    disk_used_pct: int | None = None
+    clock_ahead_seconds: int | None = None
+    since: int | None = None  # when the stored state last changed
+    answered_at: int | None = None  # its last good probe
+
+
+class Machines(msgspec.Struct, frozen=True, kw_only=True):
+    """All that were asked about, counted."""
+
+    noun: str  # what one is called: sprite, or host where they are mixed
+    total: int
+    healthy: int
+    unhealthy: int
+    asleep: int
+    unknown: int
+    api_fault: str | None  # one fault of the provider, in the place of many dead machines
+    machines: tuple[Machine, ...]
+
+
+def program_of(host: Host, settings: Settings) -> str:
+    """The coder's program that is looked for on a machine."""
+    coder = settings.supervisor.coder
+    if coder in ("command", "scripted"):
+        coder = "claude"
+    options = settings.coders.get(coder)
+    return host.agent_binary or (options.program if options else "") or coder
+
+
+async def look_everywhere(
+    hosts: Sequence[Host],
+    way_to: Callable[[Host], Way],
+    settings: Settings,
+    *,
+    wake: bool,
+    tell: Callable[[Host, Look], None],
+) -> None:
+    """Look at every machine at once, within the timeouts; each is told as soon as it is known."""
+    times = settings.timeouts
+    patience = Patience(api_seconds=times.api_status, probe_seconds=times.health_probe, wake=wake)
+
+    async def look(host: Host) -> tuple[Host, Look]:
+        return host, await look_at(host.name, host, way_to(host), program_of(host, settings), patience)
+
+    await across(hosts, look, parallel=AT_ONCE, tell=lambda answer: tell(*answer))
+
+
+def seen_now(
+    host: Host, look: Look, known: model.Host | None, program: str, sessions: Sequence[Session] = ()
+) -> Machine:
+    """A machine by a look at it. `known` is what the store had of it; `sessions` are those that live on it."""
+    judged = health.judge(look.status, look.responsive)
+    facts = look.facts
+    told = health.warnings(
+        coder=facts.coder,
+        program=program,
+        disk_used_pct=facts.disk_used_pct,
+        clock_ahead_seconds=facts.clock_ahead_seconds,
+    )
+    if look.responsive and look.reason and look.reason != f"there is no program {program}":
+        told.append(look.reason)
+    if look.asleep and look.responsive is None:
+        told += [f"task {session.task} stands still: the machine is asleep" for session in sessions]
+    now = look.found.probed_at if look.found and look.responsive else None
+    return Machine(
+        **_called(host),
+        status=look.status,
+        responsive=look.responsive,
+        ms=look.ms,
+        coder=facts.coder,
+        healthy=judged.healthy,
+        reason=judged.reason,
+        detail="" if look.responsive else look.reason,
+        warnings=tuple(told),
+        asleep=look.asleep and look.responsive is None,
+        disk_used_pct=facts.disk_used_pct,
+        clock_ahead_seconds=facts.clock_ahead_seconds,
+        since=known.since if known else None,
+        answered_at=now or _answered_at(known),
+    )
+
+
+def seen_last(host: Host, known: model.Host | None) -> Machine:
+    """A machine by what the store has of it."""
+    if known is None or known.probed_at is None:
+        return Machine(**_called(host), status="unknown", reason="unknown", detail="it was never probed")
+    answered = known.latency_ms is not None
+    judged = health.judge(known.state, answered if known.state != "unknown" else None)
+    return Machine(
+        **_called(host),
+        status=known.state,
+        responsive=None if known.state == "unknown" else answered,
+        ms=known.latency_ms,
+        healthy=judged.healthy,
+        reason=judged.reason,
+        detail="" if known.state == "up" else known.evidence,
+        since=known.since,
+        answered_at=_answered_at(known),
+    )
+
+
+def counted(hosts: Sequence[Host], machines: Sequence[Machine]) -> Machines:
+    """The machines and their totals, in the order of the hosts."""
+    place = {host.name: at for at, host in enumerate(hosts)}
+    ordered = tuple(sorted(machines, key=lambda machine: place[machine.name]))
+    sprites = [machine for machine in ordered if machine.kind == "sprite"]
+    return Machines(
+        noun=noun(hosts),
+        total=len(ordered),
+        healthy=sum(machine.healthy is True for machine in ordered),
+        unhealthy=sum(machine.healthy is False for machine in ordered),
+        asleep=sum(machine.asleep for machine in ordered),
+        unknown=sum(machine.healthy is None and not machine.asleep for machine in ordered),
+        api_fault=health.api_fault([each.status for each in sprites], [each.detail for each in sprites]),
+        machines=ordered,
+    )
+
+
+def _called(host: Host) -> dict[str, Any]:
+    return {
+        "name": host.name,
+        "api_name": called(host),
+        "kind": host.kind,
+        "team": team_of(host.name),
+        "role": role_of(host.name),
+    }
+
+
+def _answered_at(known: model.Host | None) -> int | None:
+    return known.probed_at if known and known.latency_ms is not None else None

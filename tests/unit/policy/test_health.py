@@ -1,0 +1,43 @@
+"""Whether a machine is well."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet.policy.health import Health, api_fault, judge, warnings
+
+
+@pytest.mark.parametrize(
+    ("status", "responsive", "expected"),
+    [
+        ("warm", True, Health(True)),
+        ("up", True, Health(True)),
+        ("not_found", None, Health(False, "api:not_found")),
+        ("error", None, Health(False, "api:error")),
+        ("warm", False, Health(False, "unresponsive")),
+        ("down", False, Health(False, "unresponsive")),
+        ("cold", None, Health(None, "asleep")),
+        ("unknown", None, Health(None, "unknown")),
+    ],
+)
+def test_judging(status: str, responsive: bool | None, expected: Health) -> None:
+    """It is well that ran a command; what sleeps or was not asked is not known; the words are the first manager's."""
+    assert judge(status, responsive) == expected
+
+
+def test_warnings() -> None:
+    """A missing coder, a disk that is nearly full and a clock that is off are told, each by its figure."""
+    told = warnings(coder=False, program="claude", disk_used_pct=97, clock_ahead_seconds=-75)
+    assert told == ["claude is not found", "its disk is 97 % full", "its clock is 75 s behind"]
+    assert warnings(coder=True, program="claude", disk_used_pct=89, clock_ahead_seconds=3) == []
+    assert warnings(coder=None, program="claude", disk_used_pct=None, clock_ahead_seconds=None) == []
+
+
+def test_one_fault_in_the_place_of_many() -> None:
+    """When all of several machines of a provider vanish at once, it is the provider's fault; one alone is not."""
+    assert api_fault(["not_found"] * 8, [""] * 8) == "all 8 are not_found at once"
+    told = api_fault(["error", "not_found"], ["", "the token is not accepted"])
+    assert told == "none of 2 is found at once: the token is not accepted"
+    assert api_fault(["not_found"], [""]) is None
+    assert api_fault(["not_found", "warm"], ["", ""]) is None
+    assert api_fault([], []) is None
