@@ -12,20 +12,25 @@ from pathlib import Path
 
 import pytest
 
+from fleet.model import event as ev
+from fleet.model.alert import AlertKind
 from fleet.model.states import Result, SessionState, Source, TaskState
 from fleet.model.terms import RetryPolicy, Terms
+from fleet.projections.inspect import inspect
+from fleet.projections.status import status
 from tests.support.away import Away
 from tests.support.session_host import kill, processes_with, until
 from tests.support.sshd import Sshd, sshd
 
 # It says so when another of its kind lives, speaks for a while, and waits for a word to end.
 AGENT = """
-if ! mkdir {work}/live 2>/dev/null; then echo twice >>{work}/double; fi
+if [ -e {work}/live ] && kill -0 "$(cat {work}/live)" 2>/dev/null; then echo twice >>{work}/double; fi
+echo $$ >{work}/live
 echo $FLEET_SESSION >>{work}/runs
 i=0
 while [ $i -lt {lines} ]; do echo "line $i"; i=$((i + 1)); sleep 0.02; done
 while [ ! -e {work}/go ]; do sleep 0.02; done
-rmdir {work}/live
+rm {work}/live
 echo the end
 """
 
@@ -136,7 +141,6 @@ def test_a_host_that_was_restarted(away: Away, server: Sshd) -> None:
             await asyncio.to_thread(server.stop)
             for pid in processes_with(str(away.far).encode()):
                 kill(pid)
-            (work(away) / "live").rmdir()
             (work(away) / "go").touch()
             assert away.task(uid).state is TaskState.RUNNING
             await asyncio.to_thread(server.start)
@@ -169,7 +173,6 @@ def test_a_session_is_given_up_by_a_person(away: Away, server: Sshd) -> None:
             await asyncio.to_thread(server.start)
             supervisor.house.hosts.doubt("builder", "it was away")
             await away.until(lambda: not processes_with(f"FLEET_SESSION={uid}.1".encode()), "the sweep")
-            (work(away) / "live").rmdir()
             (work(away) / "go").touch()
             await away.until_state(uid, TaskState.COMPLETED)
 
@@ -177,3 +180,36 @@ def test_a_session_is_given_up_by_a_person(away: Away, server: Sshd) -> None:
     first, second = away.store.sessions(task=uid)
     assert (first.outcome, second.outcome) == ("abandoned", "ok")
     assert not (work(away) / "double").exists()
+
+
+def test_a_silent_host_makes_its_session_stale(tmp_path: Path, server: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the time that was set a person is told, once; status and inspect say so; nothing else is started."""
+    away = Away(tmp_path, server, monkeypatch)
+    away.declare(capabilities=["gpu"], stale_after_seconds=5)
+    away.declare("other", directory="other", capabilities=["gpu"])
+    work(away).mkdir()
+    uid = agent(away)
+
+    def told() -> list[ev.AlertRaised]:
+        found = [entry.event for entry in away.store.chain(uid)]
+        return [event for event in found if isinstance(event, ev.AlertRaised)]
+
+    async def silence() -> None:
+        async with away.supervising():
+            await away.until(lambda: "line 19" in spoken(away, uid), "its words")
+            await asyncio.to_thread(server.stop)
+            await away.until(told, "the alert")
+            seen = inspect(away.store, uid)
+            host = away.store.session(f"{uid}.1").host
+            assert (seen.state, seen.stale_reason) == ("running", f"host {host} gives no sign of life")
+            assert seen.alert is not None
+            assert (seen.alert.kind, status(away.store, away.home).counts["stale"]) == ("stale", 1)
+            await asyncio.to_thread(server.start)
+            await away.until(lambda: not inspect(away.store, uid).stale, "its voice")
+            (work(away) / "go").touch()
+            await away.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(silence())
+    once(away, uid)
+    assert [event.alert for event in told()] == [AlertKind.STALE]
+    away.close()

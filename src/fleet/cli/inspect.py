@@ -47,7 +47,7 @@ def _rows(found: Inspection) -> Iterator[tuple[str, str]]:
     from fleet.cli.run_view import dollars
     from fleet.cli.words import ago
 
-    stale = "; stale: no supervisor attends it" if found.stale else ""
+    stale = f"; stale: {found.stale_reason}" if found.stale else ""
     yield "worker", found.worker or "-"
     yield "state", found.state + stale
     yield "run", found.run or "-"

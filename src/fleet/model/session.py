@@ -74,6 +74,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     peak_context_tokens: int = 0
     context_window: int | None = None  # as the coder reports it; None: it does not
     last_output_at: int | None = None
+    stale_since: int | None = None  # its host gives no sign of life since then
     tools_running: int = 0  # while there are any, silence is work
     coder_session: str | None = None  # the coder's own name for the conversation
     requests: int = 0  # how many of the agent's requests have been dealt with

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from fleet.errors import NotFound
@@ -44,7 +46,8 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
 
     worker: str | None
     state: str  # of the session where there is one, else of the task
-    stale: bool  # the session is live and no supervisor attends it
+    stale: bool  # the session is live, and nobody attends it or its host gives no sign of life
+    stale_reason: str
     run: str | None
     task: str
     task_id: str
@@ -76,10 +79,12 @@ def inspect(reads: Reads, word: str) -> Inspection:
     failed = [receipt.reason for receipt in receipts if receipt.result in FAILED]
     last = reads.last(1, subject=task.uid)
     attended = {supervisor.id for supervisor in reads.supervisors()}
+    stale = why_stale(session, progress, attended) if session is not None else ""
     return Inspection(
         worker=session.worker if session else None,
         state=session.state.value if session else task.state.value,
-        stale=session is not None and session.state in LIVE and session.supervisor not in attended,
+        stale=bool(stale),
+        stale_reason=stale,
         run=task.run,
         task=task.uid,
         task_id=task.task_id,
@@ -104,6 +109,15 @@ def inspect(reads: Reads, word: str) -> Inspection:
     )
 
 
+def why_stale(session: Session, progress: Progress, attended: Collection[str]) -> str:
+    """Why nothing new is known of a live session; empty: it is attended, or has ended."""
+    if session.state not in LIVE:
+        return ""
+    if session.supervisor not in attended:
+        return "no supervisor attends it"
+    return f"host {session.host} gives no sign of life" if progress.stale_since is not None else ""
+
+
 def _found(reads: Reads, word: str) -> tuple[Task, Session | None]:
     """By a session's own id that session; by a worker its newest; by a task the newest of the task."""
     try:
@@ -121,6 +135,8 @@ def _found(reads: Reads, word: str) -> tuple[Task, Session | None]:
 def _heartbeat(session: Session, progress: Progress) -> Heartbeat:
     if session.ended_at is not None:
         return Heartbeat(session.ended_at, f"it ended: {session.outcome}")
+    if progress.stale_since is not None:
+        return Heartbeat(progress.stale_since, f"host {session.host} was last heard; whether it lives is not known")
     if progress.last_output_at is not None:
         tool = ", and a tool runs" if progress.tools_running else ""
         return Heartbeat(progress.last_output_at, f"output, {progress.cursor} bytes so far{tool}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from fleet.config.home import Home
+from fleet.model.session import Session
 from fleet.model.states import ENDED, RunState, TaskState
 from fleet.projections.queue import Question, question_of
 from fleet.store import feedfile
@@ -43,7 +46,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """The work, counted. `stale` counts the live sessions that no supervisor attends."""
+    """The work, counted. `stale` counts the live sessions that nobody attends, or whose host gives no sign of life."""
 
     home: str
     counts: dict[str, int]
@@ -63,7 +66,7 @@ def status(reads: Reads, home: Home, run: str | None = None) -> Status:
     supervisors = [supervisor.id for supervisor in reads.supervisors()]
     if counts["running"] or counts["verifying"]:
         live = [session for session in reads.sessions(live=True) if run in (None, session.run)]
-        counts["stale"] = sum(session.supervisor not in supervisors for session in live)
+        counts["stale"] = sum(_is_stale(reads, session, supervisors) for session in live)
     blocked = reads.tasks(frozenset({TaskState.BLOCKED}), run=run, limit=LOOKED_AT) if counts["blocked"] else []
     asked = [question for task in blocked if (question := question_of(task))]
     return Status(
@@ -77,6 +80,13 @@ def status(reads: Reads, home: Home, run: str | None = None) -> Status:
         supervisors=supervisors,
         queue=feedfile.read(home),
     )
+
+
+def _is_stale(reads: Reads, session: Session, supervisors: Collection[str]) -> bool:
+    """Of sessions on this machine it costs nothing to know: it is heard whenever it is attended."""
+    if session.supervisor not in supervisors:
+        return True
+    return not session.host.startswith("local@") and reads.progress(session.id).stale_since is not None
 
 
 def _runs(reads: Reads, run: str | None) -> list[RunLine]:

@@ -98,6 +98,13 @@ def record(tx: Tx, fence: Fence, progress: Progress) -> None:
     rows.save_progress(tx, found.id, progress)
 
 
+def warn(tx: Tx, fence: Fence, progress: Progress, alert: Alert, *, by: str) -> None:
+    """What a person should hear of a live session, with its progress. Nothing else changes."""
+    task, session = rows.owned(tx, fence)
+    rows.save_progress(tx, session.id, progress)
+    apply(tx, task, *raised(task, (alert,), at=tx.now, by=by, session=session), session=session)
+
+
 def finish(
     tx: Tx,
     fence: Fence,

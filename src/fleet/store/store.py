@@ -110,6 +110,10 @@ class Store(Reads):
         """Counters, parser state and cursor, together."""
         return self._engine.write(lambda tx: sessions.record(tx, fence, progress))
 
+    def warn(self, fence: Fence, progress: Progress, alert: Alert, *, by: str) -> Pending[None]:
+        """What a person should hear of a live session, with its progress."""
+        return self._engine.write(lambda tx: sessions.warn(tx, fence, progress, alert, by=by))
+
     def finish(
         self,
         fence: Fence,

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from fleet.coders.coder import Coder
 from fleet.config.settings import Coder as CoderOptions
 from fleet.errors import Conflict, Fenced, TransportError, UsageError
+from fleet.model.alert import Alert, AlertKind
 from fleet.model.scorer import AnyScorer, Command, VerifierPrompt, leaves, scorer_of
 from fleet.model.session import Progress, Session
 from fleet.model.task import Task
 from fleet.policy.limits import Limits, Used, limits_of, verifier_limits
 from fleet.policy.verdict import PLAIN
 from fleet.supervisor.history import History, decoded
-from fleet.supervisor.house import House
+from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.record import StreamRecord
 from fleet.supervisor.wish import Wish
 
@@ -41,6 +42,7 @@ class Attempt:
         self.state: Any = None  # of the coder's parser
         self.record = StreamRecord(house.home.task_dir(task.uid), session.id, shared=not house.alone)
         self.wish: Wish | None = None
+        self._heard_at = 0.0  # by the loop's clock; of another machine
         self.abandoned = False  # by a person: its host is not asked again
 
     @cached_property
@@ -135,12 +137,43 @@ class Attempt:
     async def safely(self, asked: Any) -> Any:
         """The answer, or None when the host gave none: silence is not evidence."""
         try:
-            return await asked
+            answer = await asked
         except (TransportError, Conflict) as exc:
             if isinstance(exc, Fenced):
                 raise
             self.silent(exc)
             return None
+        return answer
+
+    def heard(self) -> None:
+        """Its host answered just now."""
+        if not self.site.is_here:
+            self._heard_at = asyncio.get_running_loop().time()
+
+    async def heed_silence(self) -> None:
+        """Tell a person, once, when its host gave no sign of life for too long; and note when it is back."""
+        reach = self.site.reach
+        if reach is None:
+            return
+        now = asyncio.get_running_loop().time()
+        self._heard_at = max(self._heard_at or now, self.site.heard_at)
+        silent = now - self._heard_at
+        if silent < reach.stale_after_seconds:
+            if self.progress.stale_since is not None:
+                self.progress = replace(self.progress, stale_since=None)
+                await self.commit()
+                self.house.log("session_heard_again", session=self.session.id, host=self.site.name)
+            return
+        if self.progress.stale_since is None:
+            since = now_ms() - int(silent * 1000)
+            self.progress = replace(self.progress, stale_since=since)
+            reason = (
+                f"host {self.site.name} gives no sign of life for {int(silent)} s; its agent may live, so nothing else "
+                f"is started. Given up by a person: fleet restart {self.task.uid} --abandon"
+            )
+            alert = Alert(AlertKind.STALE, reason)
+            await self.house.store.warn(self.session.fence, self.progress, alert, by=self.house.name)
+            self.house.log("session_stale", session=self.session.id, host=self.site.name, seconds=int(silent))
 
     def silent(self, exc: Exception) -> None:
         """The host did not answer: a line in the log, nothing more."""
@@ -149,6 +182,7 @@ class Attempt:
     async def pause_after_silence(self) -> None:
         """Give a host that did not answer a moment before it is asked again."""
         self.heed_abandon()
+        await self.heed_silence()
         await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     def heed_abandon(self) -> None:

@@ -16,6 +16,7 @@ from fleet.supervisor.runner import SessionRunner
 from fleet.supervisor.wish import Wish
 
 SWEEP_SECONDS, SWEEP_AGAIN_SECONDS = 5.0, 30.0  # for the host to answer; until it is asked again
+SWEEP_SOON_SECONDS = 2.0  # of another machine, which is asked only once its probe was answered
 
 # Where the task stands when the intent is carried out. A crash may come between that and the note of it.
 DONE = {
@@ -51,13 +52,16 @@ class Intents:
             return
         if not house.hosts.may_answer(session.host):
             return  # it would only keep everybody waiting
-        self._sweep_at[intent.id] = now + SWEEP_AGAIN_SECONDS
+        here = session.host == house.machine
+        self._sweep_at[intent.id] = now + (SWEEP_AGAIN_SECONDS if here else SWEEP_SOON_SECONDS)
         grace = house.settings.supervisor.grace_seconds
         try:
             async with asyncio.timeout(SWEEP_SECONDS + 3 * grace):
                 await end_what_is_left(house, session)
         except (TransportError, TimeoutError) as exc:
-            house.log("not_swept", session=session.id, error=str(exc) or "no answer in time")
+            why = str(exc) or "no answer in time"
+            house.log("not_swept", session=session.id, error=why)
+            house.hosts.doubt(session.host, why)
             return
         await house.store.fulfil(intent.id, "done", by=house.name, detail=f"nothing of {session.id} is left")
 

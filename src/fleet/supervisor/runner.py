@@ -179,6 +179,7 @@ class SessionRunner:
             if await self._ended_unseen():
                 ended = True  # what it said last is still to be read
                 continue
+            await attempt.heed_silence()
             if self.wish is None and not self._unheard():
                 self._enforce_limits()
             if self.wish is not None and not self._stopped and exit_record is None:
@@ -267,6 +268,8 @@ class SessionRunner:
         self._observe_at = loop.time() + self._observe_every
         self._observe_every = min(SELDOM_SECONDS, self._observe_every * 2)
         seen: Observed | None = await self.attempt.safely(self.attempt.hosted.observe())
+        if seen is not None:
+            self.attempt.heard()
         if seen is None or seen.runner_lives or seen.state not in OVER:
             return False
         if seen.state is not HostState.ABSENT:
@@ -278,6 +281,7 @@ class SessionRunner:
         while True:
             seen: Observed | None = await self.attempt.safely(self.attempt.hosted.observe())
             if seen is not None:
+                self.attempt.heard()
                 return seen
             await self.attempt.pause_after_silence()
 
