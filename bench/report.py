@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import statistics
 import time
@@ -44,6 +45,7 @@ def write(directory: Path, part: str, figures: list[Figure]) -> None:
     kept = directory / "results.json"
     parts = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {_cores()} cores"
+    machine += f", load {os.getloadavg()[0]:.1f} at the end"
     parts[part] = {"when": f"{_day()}, {machine}", "figures": [asdict(figure) for figure in figures]}
     kept.write_text(json.dumps(parts, indent=1) + "\n", "utf-8")
     (directory / "RESULTS.md").write_text(table(parts), "utf-8")
@@ -70,6 +72,4 @@ def _day() -> str:
 
 
 def _cores() -> int:
-    import os
-
     return os.cpu_count() or 1

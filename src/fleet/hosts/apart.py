@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 
 from fleet.config.environment import environ
 
@@ -38,7 +40,7 @@ class Apart:
 
     def __init__(self) -> None:
         self._started: set[int] = set()
-        self._reaping: asyncio.TimerHandle | None = None
+        self._reaping: asyncio.AbstractEventLoop | None = None
 
     async def launch(self, argv: Sequence[str], stdin: bytes) -> bytes:
         """The first line that it prints, as leader of its own process session with fresh signals; b"" if none."""
@@ -65,22 +67,29 @@ class Apart:
             os.close(answer)
 
     def _spawn(self, argv: Sequence[str], stdin: int, stdout: int) -> None:
-        env = {name: value for name, value in environ().items() if name in KEPT}
+        ours = environ()
+        env = {name: ours[name] for name in KEPT if name in ours}
+        program = _found(argv[0], ours.get("PATH"))
         process = subprocess.Popen(
-            argv, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, env=env, start_new_session=True
+            [program, *argv[1:]], stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, env=env, start_new_session=True
         )
         process.returncode = 0  # as far as Popen is concerned: we wait for it ourselves, and it may outlive us
         self._started.add(process.pid)
-        self._reap()
+        loop = asyncio.get_running_loop()
+        if self._reaping is not loop:  # nobody does, or it was in a loop that is closed
+            self._reaping = loop
+            loop.call_later(REAP_SECONDS, self._reap, loop)
 
-    def _reap(self) -> None:
+    def _reap(self, loop: asyncio.AbstractEventLoop) -> None:
         """Now and then, while there are any: a descriptor or a thread for each would be dearer."""
         self._started = {pid for pid in self._started if not _has_ended(pid)}
-        if self._reaping is not None:
-            self._reaping.cancel()  # it may be of a loop that is closed
-        self._reaping = asyncio.get_running_loop().call_later(REAP_SECONDS, self._reap) if self._started else None
+        if self._started:
+            loop.call_later(REAP_SECONDS, self._reap, loop)
+        elif self._reaping is loop:
+            self._reaping = None
 
 
+@cache
 def _take_ignored_signals() -> bool:
     """What we ignore, what we start would ignore too: take each such signal, and do nothing with it.
 
@@ -97,6 +106,12 @@ def _take_ignored_signals() -> bool:
 
 def _do_nothing(number: int, frame: object) -> None:
     """A handler is not inherited by what we start; to ignore is."""
+
+
+@cache
+def _found(program: str, path: str | None) -> str:
+    """Where it is, looked for once: until it is found, this whole process stands still at each start."""
+    return shutil.which(program, path=path) or program
 
 
 def _give(fd: int, data: bytes) -> None:

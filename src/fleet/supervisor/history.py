@@ -24,6 +24,7 @@ class History:
         self._reads = reads
         self._session = session
         self._coder = coder
+        self._known: list[Session] | None = None
 
     def resumable(self) -> str | None:
         """The conversation to go on with: only where the coder can, and where its last session did not spoil it."""
@@ -73,8 +74,10 @@ class History:
 
     def _before(self) -> list[Session]:
         """The sessions before this one, of its kind: a verifier is not the task's own doing."""
-        known = self._reads.sessions(task=self._session.task)
-        return [found for found in known if found.id != self._session.id and found.kind == self._session.kind]
+        if self._known is None:  # read once: they have all ended
+            known = self._reads.sessions(task=self._session.task)
+            self._known = [one for one in known if one.id != self._session.id and one.kind == self._session.kind]
+        return list(self._known)
 
     def _last(self) -> Session | None:
         """The session before this one that began, if it was by the same coder and on the same host."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +27,19 @@ class Journal:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
         line = msgspec.json.encode({"at": stamp, "event": event, **fields})
         with contextlib.suppress(OSError):
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with (self._directory / f"fleet-{stamp[:10]}.jsonl").open("ab") as file:
-                file.write(line + b"\n")
+            _append(f"{self._directory}/fleet-{stamp[:10]}.jsonl", line + b"\n")
         if self._echo is not None:
             self._echo(event, fields)
+
+
+def _append(path: str, data: bytes) -> None:
+    how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    try:
+        fd = os.open(path, how, 0o644)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        fd = os.open(path, how, 0o644)
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
