@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,21 @@ class TestLocal(UnpackContract, LaunchContract):
     @pytest.fixture
     def place(self, tmp_path: Path) -> str:
         return str(tmp_path)
+
+    @pytest.mark.parametrize("steps", range(8))
+    def test_a_run_that_is_cancelled_while_it_begins(self, transport: Transport, steps: int) -> None:
+        """At whatever step of its start it is cancelled: nobody waits for what the program has started meanwhile."""
+
+        async def scene() -> None:
+            task = asyncio.create_task(transport.run(["sh", "-c", "sleep 1000; true"], stdin=b"x"))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            done, _ = await asyncio.wait([task], timeout=20)
+            assert done
+            assert task.cancelled()
+
+        asyncio.run(scene())
 
 
 @pytest.fixture(scope="module", params=LOGINS, name="server")

@@ -88,19 +88,38 @@ async def _started(argv: Sequence[str], *, stdin: int, stderr: int) -> AsyncIter
     """A program in a process session of its own; it and its group are killed if we leave before its end."""
     with _translated(f"cannot run `{argv[0]}`"):
         try:
-            process = await asyncio.create_subprocess_exec(
-                *argv, stdin=stdin, stdout=PIPE, stderr=stderr, start_new_session=True
-            )
+            process = await _created(argv, stdin, stderr)
         except ValueError as exc:  # a NUL in a word
             raise TransportError(f"cannot run `{argv[0]}`: {exc}") from exc
     try:
         yield process
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await asyncio.shield(process.wait())
-        process._transport.close()  # type: ignore[attr-defined]  # the pipes of a killed program stay open otherwise
+        await _end(process)
+
+
+async def _created(argv: Sequence[str], stdin: int, stderr: int) -> Process:
+    """To be cancelled in the middle of it would leave what the program has started, and wait for that."""
+    creating = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*argv, stdin=stdin, stdout=PIPE, stderr=stderr, start_new_session=True)
+    )
+    try:
+        return await asyncio.shield(creating)
+    except asyncio.CancelledError:
+        await _end(await creating)
+        raise
+
+
+async def _end(process: Process) -> None:
+    """Kill its group, if it has not ended. The pipes are closed first: what left the group may hold them for long."""
+    transport = process._transport  # type: ignore[attr-defined]  # there is no other way to its pipes
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        for pipe in map(transport.get_pipe_transport, range(3)):
+            if pipe is not None:
+                pipe.close()
+        await asyncio.shield(process.wait())
+    transport.close()  # the pipes of a killed program stay open otherwise
 
 
 @contextlib.contextmanager
