@@ -9,6 +9,7 @@
     ├── NotFound                exit 4   no such task, run, host, session, file
     ├── Conflict                exit 1   the thing is not in a state that allows this
     │   ├── IllegalMove                  a transition that the tables of the model do not have
+    │   ├── Supervised          exit 3   another supervisor runs this home
     │   └── Fenced                       somebody else owns this session now: stop acting on it
     │       └── LeaseLost                this supervisor's lease has ended
     ├── HomeError               exit 1   the home cannot be used
@@ -101,6 +102,13 @@ class Conflict(FleetError):
 
 class IllegalMove(Conflict):
     """This state cannot be reached from the present one."""
+
+
+class Supervised(Conflict):
+    """Another supervisor runs this home; this one did not start."""
+
+    exit_code = 3
+    hint = "`fleet run stop` ends it"
 
 
 class Fenced(Conflict):

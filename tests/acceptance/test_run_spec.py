@@ -82,6 +82,46 @@ def test_a_failure_is_told_by_the_code(at_work: Cli) -> None:
     assert told["run"]["counts"]["task_failed"] == 1
 
 
+def test_lines_tell_who_began_and_why_others_did_not(at_work: Cli) -> None:
+    """A verifier is told apart from the work; what was skipped never began, and names the task of the spec that it needs."""
+    scorer = {"kind": "command", "command": "false"}
+    unmet = sh("unmet", workspace={"required_files": ["gone"]})
+    tasks = (sh("bad", scorer=scorer), sh("next", needs=["bad"]), sh("last", needs=["next"]), unmet)
+    done = at_work.run("run", a_spec(at_work, *tasks))
+    said = [line.split(maxsplit=1)[1] for line in done.err.splitlines()]
+    began = [line.split(":")[0] for line in said if "started:" in line]
+    assert began == ["bad  started", "bad  verifier started"]
+    reasons = {line.split()[0]: line for line in done.lines}
+    assert reasons["next"].endswith("it needs bad, which is failed")
+    assert reasons["last"].endswith("it needs next, which was skipped")
+    assert "it needs next, which was skipped" in at_work.ok("why", "last").out
+    assert at_work.json("inspect", "bad")["kind"] == "verify"
+    assert "verifier of attempt 1," in at_work.ok("inspect", "bad").out
+
+
+def test_writes_of_a_neighbour_are_nobodys(at_work: Cli) -> None:
+    """Tasks whose writes are looked at take turns in a directory, so that none is blamed for another's."""
+    meeting = "touch {0}.made; for n in 1 2 3 4 5 6 7 8; do test -e {1}.made || sleep 0.05; done"
+    tasks = [
+        sh(one, meeting.format(one, other), workspace={"writable_paths": [f"{one}.made"]})
+        for one, other in (("a", "b"), ("b", "a"))
+    ]
+    done = at_work.run("run", a_spec(at_work, *tasks))
+    assert (done.code, results(done)) == (0, {"a": "pass", "b": "pass"}), done
+
+
+def test_a_coder_that_is_not_installed(at_work: Cli) -> None:
+    """Its task waits for a person, who is told which program is missing where; no attempt is used."""
+    with at_work.home.toml.open("a") as settings:
+        settings.write('[coders.absent]\nargv = ["no-such-program", "{prompt}"]\n')
+    done = at_work.run("run", a_spec(at_work, {"id": "a", "coder": "absent", "instructions": "do it"}))
+    assert (done.code, results(done)) == (3, {"a": "blocked"}), done
+    why = at_work.ok("why", "a").out
+    assert "`no-such-program`, the program of coder absent, is not on local@" in why
+    assert "fleet doctor" in why
+    assert "0 used" in why
+
+
 def test_a_bad_spec_changes_nothing(at_work: Cli) -> None:
     """Every problem is told with its path, the code is 2, and nothing is in the queue."""
     spec = a_spec(at_work, sh("a", retries=1), sh("b", needs=["c"]), lables={})
@@ -190,6 +230,7 @@ def test_interrupted_and_continued(at_work: Cli) -> None:
     (at_work.cwd / "go").touch()
     done = at_work.run(*found[1].split()[1:])
     assert (done.code, results(done)) == (0, {"a": "pass", "b": "pass"})
+    assert "  a  taken over: " in done.err
     assert (at_work.cwd / "ran").read_text() == "once\n"
 
 

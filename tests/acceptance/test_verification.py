@@ -166,8 +166,11 @@ def test_a_scorer_that_cannot_judge_leaves_it_to_a_person(at_work: Cli) -> None:
     assert results(at_work) == [("a", "fail", "verifier")]
     hinted = at_work.run("verify", "a")
     assert (hinted.code, "--pass, or --fail" in hinted.err) == (1, True)
+    assert hinted.err.rstrip().endswith("--pass, or --fail")
+    assert at_work.ok("why", "a").out.rstrip().endswith("--pass, or --fail")
     assert at_work.run("verify", "a", "--pass", "--note", "looked at it").code == 0
     assert results(at_work)[1:] == [("a", "pass", None)]
+    assert at_work.run("receipts", "check").code == 0  # the scorer says what it said; a person stands above it
 
 
 def test_work_that_failed_is_not_verified_away(at_work: Cli) -> None:

@@ -80,7 +80,7 @@ def test_a_home_has_one_supervisor(cli: Cli) -> None:
     with cli.started("run") as first:
         assert "started    supervisor sup-" in line_from(first.stderr)
         second = cli.run("run", "--drain")
-        assert second.code == 1
+        assert second.code == 3
         assert f"supervisor {first.pid} (sup-" in second.err
         assert ") already runs this home" in second.err
         assert "fleet run stop" in second.err

@@ -62,7 +62,8 @@ def _rows(found: Inspection) -> Iterator[tuple[str, str]]:
     yield "role", found.role or "-"
     yield "host", found.host or "-"
     coder = f"{found.coder}/{found.model}" if found.model else found.coder or "-"
-    yield "session", f"{found.session}, attempt {found.attempt}, {coder}" if found.session else "-"
+    kind = "verifier of attempt" if found.kind == "verify" else "attempt"
+    yield "session", f"{found.session}, {kind} {found.attempt}, {coder}" if found.session else "-"
     beat = found.heartbeat
     yield "heartbeat", f"{ago(beat.at)}: {beat.evidence}" if beat else "-"
     event = found.latest_event

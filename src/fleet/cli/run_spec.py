@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from fleet.errors import Conflict
+from fleet.errors import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +26,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Read the spec, submit it, and stay with it."""
     from fleet.cli.add import directory
     from fleet.cli.run_view import end_of_feed
+    from fleet.cli.words import count
     from fleet.config.home import require
     from fleet.model.spec import DEFAULT_WORKERS
 
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     made = context.control.submit(found.spec, max_workers=most, base=directory(None)).run
     context.close()  # the supervisor opens the store in its own way
     if not context.json:
-        context.note(f"Run {made.id}: {made.name}, {len(found.spec.tasks)} tasks, at most {most} at once")
+        context.note(f"Run {made.id}: {made.name}, {count(len(found.spec.tasks), 'task')}, at most {most} at once")
     if args.detach:
         return _detach(made.id, context)
     return see_through(made.id, context, position=position, quiet=args.quiet)
@@ -193,7 +194,7 @@ def _supervise(run_id: str, context: Context, position: str, *, quiet: bool) -> 
     with closing(house.store), ExitStack() as stack:
         try:
             stack.enter_context(guard(context.home.path, house.name, alone=house.alone))
-        except Conflict:
+        except Supervised:
             return position, 0
         view = stack.enter_context(closing(view_of(context, house.store, run_id, position, quiet=quiet)))
         code = asyncio.run(_alive(house, view))

@@ -10,6 +10,7 @@ from fleet.cli.words import cells, count, now_ms, pad, span
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.model.event import AnyEvent
+    from fleet.model.session import Session
     from fleet.projections.runs import Live, RunView, TaskResult
     from fleet.store.reads import Reads
 
@@ -47,6 +48,7 @@ class Lines:
         self._run = run
         self._position = position
         self._names: dict[str, str] = {}  # of the run's tasks, by uid
+        self._claimed: dict[str, Session] = {}  # not begun yet: what is missing may still keep it from it
 
     def step(self) -> None:
         """The events since the last time."""
@@ -67,8 +69,13 @@ class Lines:
 
         match event:
             case ev.TaskClaimed(session=session) if session.run == self._run:
-                model = f"/{session.model}" if session.model else ""
-                self._line(event, "started", f"{session.coder}{model} on {session.worker}")
+                self._claimed[session.id] = session
+            case ev.SessionStarted(session=name) if name in self._claimed:
+                session = self._claimed.pop(name)
+                what = "verifier started" if session.kind == "verify" else "started"
+                self._line(event, what, f"{who(session)} on {session.worker}")
+            case ev.SessionAdopted() if self._is_ours(event.subject):
+                self._line(event, "taken over", "its agent ran on, and is followed from where it stands")
             case ev.TaskSettled(receipt=receipt) if receipt.run == self._run:
                 source = f" ({receipt.source.value})" if receipt.source else ""
                 self._line(event, receipt.result.value + source, receipt.reason.removeprefix("skipped: "))
@@ -137,14 +144,19 @@ class Screen:
 def live_cells(each: Live) -> tuple[str, ...]:
     """The cells of a task that runs."""
     return (
-        each.id,
+        f"{each.id} (verifier)" if each.state == "verifying" else each.id,
         each.worker,
-        f"{each.coder}/{each.model}" if each.model else each.coder,
+        who(each),
         span(each.elapsed_ms),
         span(each.idle_ms),
         f"{each.tokens:,}",
         dollars(each.cost_microusd),
     )
+
+
+def who(each: Live | Session) -> str:
+    """The coder, with its model where it has one."""
+    return f"{each.coder}/{each.model}" if each.model else each.coder
 
 
 def view_of(context: Context, reads: Reads, run: str, position: str, *, quiet: bool) -> View:

@@ -133,7 +133,7 @@ def _set(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.show import detail_of, terms_in_words
     from fleet.control.setting import parse_settings
 
-    refuse_untaken(args.id, context, f"edit {context.home.task_dir(args.id) / 'task.json'}")
+    refuse_untaken(args.id, context, f"edit {context.home.tasks / args.id / 'task.json'}")
     if not args.pairs:
         raise UsageError("nothing to set", hint=f"fleet task {args.id} set coder=codex")
     pairs = [

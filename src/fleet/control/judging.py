@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from fleet.errors import Conflict
 from fleet.model.receipt import Awaits, Receipt, Score, Verdict
-from fleet.model.scorer import AnyScorer, kind_of, leaves, scorer_of
+from fleet.model.scorer import BY_SESSION, AnyScorer, kind_of, leaves, scorer_of
 from fleet.model.states import ENDED, IN_PROGRESS, Result, Source, TaskState
 from fleet.model.task import Task
 from fleet.policy.verdict import Work, awaited, judge, pending, still_known
 from fleet.store.store import Store
-
-BY_SESSION = frozenset({"command", "verifier_prompt"})
 
 
 def verify_again(store: Store, task: Task, *, by: str) -> Task:

@@ -130,6 +130,6 @@ class Landing:
     def _tree(self, task: Task) -> Worktree:
         tree = self._declared(task)
         if not os.path.exists(f"{tree.path}/.git"):
-            hint = f"was it dropped? fleet worktrees restore {task.uid}"
+            hint = f"it worked in place; or it was dropped, then: fleet worktrees restore {task.uid}"
             raise Conflict(f"task {task.uid} has no worktree", hint=hint)
         return tree

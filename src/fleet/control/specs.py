@@ -8,6 +8,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
+from fleet import plugins
 from fleet.config.fields import KeyPath
 from fleet.config.problems import Problem
 from fleet.config.specs.document import read
@@ -65,6 +66,7 @@ def _problems(found: Draft, base: str, coders: Coders, hosts: Mapping[str, str])
         problems += spec_rules.host_problems(found.run, hosts)
         problems += spec_rules.not_available(found.run, hosts)
     problems += spec_rules.task_problems(found.tasks, found.ids, found.run)
+    problems += spec_rules.plugin_problems(found.tasks, lambda: plugins.names("scorers"))
     for path, task in found.tasks:
         problems += path_problems(task, path, base, here=found.run is None or not found.run.away)
     problems += spec_rules.coder_problems(

@@ -13,6 +13,7 @@ class OutcomeKind(StrEnum):
     OK = "ok"
     DENIED = "denied"
     AUTH = "auth"
+    MISSING = "missing"  # the coder's program is not on the host: nothing ran
     PLAN_LIMIT = "plan_limit"
     TRANSIENT = "transient"
     CONTEXT = "context"
@@ -27,6 +28,7 @@ REMEDIES = {
     OutcomeKind.OK: "nothing to do",
     OutcomeKind.DENIED: "allow the tool that was denied, or change the task so that it is not needed, then restart it",
     OutcomeKind.AUTH: "sign in to the coder on that host, or name its key in [coders.NAME] secrets, then restart it",
+    OutcomeKind.MISSING: "install it there (`fleet doctor` says how), or give the task another coder, then restart it",
     OutcomeKind.PLAN_LIMIT: "wait: the coder is paused until its limit resets, then the task goes on by itself",
     OutcomeKind.TRANSIENT: "wait: it is tried again by itself",
     OutcomeKind.CONTEXT: "wait: a fresh session goes on from the plan; split the task if this repeats",

@@ -11,7 +11,8 @@ from msgspec import Meta
 
 SECONDS = Meta(gt=0, le=86_400)
 # What a verdict of these needs: a session of its own, or a person. Until then the receipt is partial.
-LATER = frozenset({"command", "verifier_prompt", "manual"})
+BY_SESSION = frozenset({"command", "verifier_prompt"})
+LATER = BY_SESSION | {"manual"}
 
 
 class Scorer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

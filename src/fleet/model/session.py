@@ -167,10 +167,12 @@ def _parse(key: str) -> Lane:
 def changed_in_place(task: Task | NewTask) -> str | None:
     """The directory that an agent on this task changes under the feet of others; None where it does not.
 
-    What a command does there is its author's affair: commands of one run may well share a directory.
+    What a command does there is its author's affair: commands of one run may well share a directory. But where the
+    writes are looked at afterwards, those of a neighbour would be taken for the task's own.
     """
     terms = task.terms
-    apart = terms.isolation == "worktree" or terms.tool_profile == "read-only" or task.coder == "command"
+    harmless = terms.tool_profile == "read-only" or task.coder == "command"
+    apart = terms.isolation == "worktree" or (harmless and terms.writable_paths is None)
     return None if apart else task.cwd
 
 

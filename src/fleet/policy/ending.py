@@ -80,7 +80,7 @@ Decision = Finish | Retry | Ask | Postpone
 
 # Who failed, when no attempt is left.
 SOURCES = {K.TRANSIENT: Source.TRANSPORT, K.STALLED: Source.TRANSPORT}
-ASKED_OF_A_PERSON = {K.AUTH: "needs_human", K.DENIED: "permission"}
+ASKED_OF_A_PERSON = {K.AUTH: "needs_human", K.MISSING: "needs_human", K.DENIED: "permission"}
 TRIED_AGAIN = frozenset({K.TRANSIENT, K.CRASHED, K.STALLED, K.INTERRUPTED})  # interrupted: by somebody else
 
 

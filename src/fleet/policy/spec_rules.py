@@ -172,6 +172,14 @@ def _circles(tasks: Sequence[Placed]) -> Iterator[Problem]:
                 trail[step] = iter(needs[step])
 
 
+def plugin_problems(tasks: Sequence[Placed], registered: Callable[[], Collection[str]]) -> Iterator[Problem]:
+    """Scorers that nobody has registered."""
+    for path, task in tasks:
+        for scorer, place in scorers(task.scorer, (*path, "scorer")) if task.scorer is not None else ():
+            if isinstance(scorer, sc.Plugin) and scorer.name not in (known := registered()):
+                yield Problem((*place, "name"), f"no scorer `{scorer.name}` is registered{_near(scorer.name, known)}")
+
+
 def coder_problems(
     tasks: Sequence[Placed],
     *,

@@ -25,6 +25,7 @@ OF_OUTCOME = {
     K.REFUSAL: TASK,
     K.BUDGET: TASK,
     K.AUTH: NEEDS_HUMAN,
+    K.MISSING: NEEDS_HUMAN,
     K.DENIED: NEEDS_HUMAN,
     K.INTERRUPTED: TRANSIENT,  # by somebody else; what a person interrupted is blocked
 }

@@ -288,23 +288,23 @@ def _version(program: str, env: Mapping[str, str], flag: str = "--version") -> s
 
 
 def _say(argv: Sequence[str], env: Mapping[str, str]) -> str:
-    """The first line that a program prints, within a deadline; with what it started it is ended after that."""
+    """The first line that a program answers, else complains, within a deadline; it is ended with what it started."""
     try:
         with subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.PIPE,
             env=dict(env),
             start_new_session=True,
         ) as process:
             try:
-                out, _ = process.communicate(timeout=LOOK_SECONDS)
+                out, err = process.communicate(timeout=LOOK_SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, 9)
                 process.communicate()
                 return f"no answer within {LOOK_SECONDS:g} s"
     except OSError as exc:
         return f"it cannot be started: {exc.strerror}"
-    lines = out.decode("utf-8", "replace").strip().splitlines()
+    lines = (out.strip() or err).decode("utf-8", "replace").strip().splitlines()
     return "".join(c for c in lines[0] if c.isprintable())[:80] if lines else ""

@@ -57,7 +57,8 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     objective: str
     role: str | None
     session: str | None
-    attempt: int
+    kind: str | None  # of the session: work or verify
+    attempt: int  # of those that count; 0: nothing ran
     coder: str | None
     model: str | None
     host: str | None
@@ -94,7 +95,8 @@ def inspect(reads: Reads, word: str) -> Inspection:
         objective=task.terms.objective or task.description.strip().partition("\n")[0],
         role=task.terms.role,
         session=session.id if session else None,
-        attempt=task.epoch,
+        kind=session.kind if session else None,
+        attempt=_attempt(task, session, receipts),
         coder=session.coder if session else task.coder,
         model=session.model if session else task.model,
         host=session.host if session else task.host,
@@ -130,6 +132,14 @@ def _found(reads: Reads, word: str) -> tuple[Task, Session | None]:
     sessions = reads.sessions(task=task.uid)
     chosen = [session for session in sessions if session.id == word] or sessions
     return task, chosen[-1] if chosen else None
+
+
+def _attempt(task: Task, session: Session | None, receipts: list[Receipt]) -> int:
+    """Which attempt a session was of: as its receipt says, else the one that is being made."""
+    if session is None:
+        return 0
+    told = [receipt.attempt for receipt in receipts if receipt.session == session.id]
+    return told[-1] if told else task.charged + 1
 
 
 def _heartbeat(session: Session, progress: Progress) -> Heartbeat:

@@ -127,7 +127,8 @@ def _scores(receipt: Receipt, task: Task, shelf: Shelf) -> tuple[int, list[str]]
     if kept is None or task.terms.scorer is None:
         return 0, []
     evidence = msgspec.json.decode(shelf.read(kept.sha256), type=Evidence)
-    before = {score.at: score for score in receipt.scores}
+    # A person's word may stand above that of a scorer, at the same place; the scorer's own is what is made again.
+    before = {score.at: score for score in receipt.scores if score.kind != "manual"}
     parts = [part for part in settled_now(scorer_of(task.terms.scorer)) if part[0] in before]
     again = scored(parts, evidence, shelf.read, _load)
     return len(again), [

@@ -7,6 +7,7 @@ import msgspec
 from fleet.config.settings import Settings
 from fleet.model import event as ev
 from fleet.model.outcome import REMEDIES, UNKNOWN_RESET, OutcomeKind
+from fleet.model.scorer import BY_SESSION, kind_of, leaves, scorer_of
 from fleet.model.session import Session
 from fleet.model.states import ENDED, IN_PROGRESS, Source, TaskState
 from fleet.model.task import KEPT, Task
@@ -151,7 +152,7 @@ def _summary(
         case state if state in IN_PROGRESS:
             return task.reason or "a session is at work"
         case TaskState.CANCELLED if task.skipped_for:
-            return f"it was skipped: {task.skipped_for}, which it needs, will not be completed"
+            return f"it was {task.reason}"
         case TaskState.PARTIAL if task.awaits is None or task.awaits.kind == "manual":
             return f"a person has yet to judge it: {task.reason}"
         case TaskState.PARTIAL:
@@ -164,6 +165,12 @@ def _again(task: Task, sessions: list[Session], settings: Settings, restart: str
     """How it is run again: with more to run on first, where that is what it lacks."""
     gone = used_up(limits_of(task.terms, settings.supervisor).budget, used_by(sessions))
     return f"{raise_command(task, gone)}, then {restart}" if gone else restart
+
+
+def _has_verifier(task: Task) -> bool:
+    """Whether a session of its own can judge it again."""
+    declared = leaves(scorer_of(task.terms.scorer)) if task.terms.scorer else ()
+    return any(kind_of(leaf) in BY_SESSION for _, leaf in declared)
 
 
 def _action(
@@ -192,7 +199,10 @@ def _action(
         case TaskState.CANCELLED if task.skipped_for:
             return f"fleet why {task.skipped_for}"
         case TaskState.FAILED if task.source is Source.VERIFIER:
-            return f"look at what it said: fleet receipts {uid}; mend it, then: fleet verify {uid}"
+            verify = (
+                f"mend it, then: fleet verify {uid}" if _has_verifier(task) else f"fleet verify {uid} --pass, or --fail"
+            )
+            return f"look at what it said: fleet receipts {uid}; {verify}"
         case TaskState.FAILED if task.source is not Source.TRANSPORT:
             return f"look at what it left: fleet logs {uid}; then, if another try can help: {again}"
         case TaskState.FAILED | TaskState.CANCELLED:

@@ -73,7 +73,7 @@ def task(tx: Tx, uid: str) -> Task:
     """A task, held until the end of the transaction."""
     found = task_or_none(tx, uid)
     if found is None:
-        raise NotFound(f"no task `{uid}`")
+        raise NotFound(f"no task `{uid}`", hint="`fleet tasks --status all` lists them")
     return found
 
 

@@ -122,7 +122,9 @@ def _consequences(tx: Tx, before: Task, after: Task, by: str) -> None:
 
 
 def _skip(tx: Tx, task: Task, because: Task, by: str) -> Task:
-    reason = f"skipped: it needs {because.uid}, which is {because.state.value}"
+    name = because.task_id if because.run == task.run else because.uid
+    became = "was skipped" if because.skipped_for else f"is {because.state.value}"
+    reason = f"skipped: it needs {name}, which {became}"
     verdict = Verdict(result=Result.SKIP, reason=reason, skipped_for=because.uid)
     receipt = receipt_from(task, verdict, session=None, at=tx.now)
     event = ev.TaskSettled(subject=task.uid, at=tx.now, by=by, state=TaskState.CANCELLED, receipt=receipt)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from typing import Any
 
@@ -21,6 +22,7 @@ from fleet.model.session import Ending
 from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
+from fleet.policy.verdict import PLAIN
 from fleet.store import qafile
 from fleet.supervisor import carrying, scoring, verifying, workplace
 from fleet.supervisor.attempt import Attempt
@@ -28,6 +30,7 @@ from fleet.supervisor.house import now_ms
 from fleet.supervisor.wish import OF_PEOPLE, recalled
 
 UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
+NOT_FOUND, NO_PROGRAM = 127, re.compile(r"(\S+): not found")  # as runner.sh says it
 MOST_STDERR = 65_536
 MOST_EVIDENCE = 100  # files that are listed
 
@@ -92,7 +95,7 @@ def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Out
         at=at,
         utc_offset_seconds=time.localtime(at / 1000).tm_gmtoff,
     )
-    outcome = attempt.coder.outcome(attempt.state, exit_facts, stderr)
+    outcome = _not_there(attempt, exit_facts.code, stderr) or attempt.coder.outcome(attempt.state, exit_facts, stderr)
     lost = seen is None and outcome.kind in UNSEEN  # else its own words tell how it ended
     if lost and not stopped_for:
         outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its process is gone and left no record of its end")
@@ -103,6 +106,15 @@ def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Out
     if wish is not None and not verb and outcome.kind is not OutcomeKind.OK:
         verb = wish.verb  # it ended by itself before it could be told to
     return verb, outcome, SessionState.LOST if lost else SessionState.EXITED
+
+
+def _not_there(attempt: Attempt, code: int | None, stderr: str) -> Outcome | None:
+    """Whether the runner found no program to run. What a command does not find is the command's own affair."""
+    said = NO_PROGRAM.fullmatch(stderr.strip())
+    if code != NOT_FOUND or said is None or attempt.session.coder in PLAIN:
+        return None
+    reason = f"`{said[1]}`, the program of coder {attempt.session.coder}, is not on {attempt.session.host}"
+    return Outcome(kind=OutcomeKind.MISSING, reason=reason)
 
 
 def _within_budget(attempt: Attempt, outcome: Outcome) -> Outcome:

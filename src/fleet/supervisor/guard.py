@@ -12,7 +12,7 @@ from types import TracebackType
 
 import msgspec
 
-from fleet.errors import Conflict
+from fleet.errors import Supervised
 
 ONE = "supervisor.lock"
 EACH = "supervisors"  # a directory of locks, each named for its supervisor
@@ -26,7 +26,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """Held while its process lives. Conflict: somebody else holds it."""
+    """Held while its process lives. Supervised: somebody else holds it."""
 
     def __init__(self, path: Path, name: str = "") -> None:
         self._path = path
@@ -43,7 +43,7 @@ class Guard:
                 held = _written(self._fd)
                 os.close(self._fd)
                 who = f"{held.pid}{f' ({held.name})' if held.name else ''}" if held else "unknown"
-                raise Conflict(f"supervisor {who} already runs this home", hint="`fleet run stop` ends it") from None
+                raise Supervised(f"supervisor {who} already runs this home") from None
             if _is(self._fd, self._path):
                 break
             os.close(self._fd)  # it was swept away between the two steps

@@ -80,7 +80,9 @@ def test_what_a_retry_cannot_cure_is_final_at_once(kind: OutcomeKind) -> None:
     assert isinstance(decided(kind), Finish)
 
 
-@pytest.mark.parametrize(("kind", "asks"), [(K.AUTH, "needs_human"), (K.DENIED, "permission")])
+@pytest.mark.parametrize(
+    ("kind", "asks"), [(K.AUTH, "needs_human"), (K.MISSING, "needs_human"), (K.DENIED, "permission")]
+)
 def test_what_only_a_person_can_mend_is_asked_of_one(kind: OutcomeKind, asks: str) -> None:
     """The task waits, and says what can be done."""
     decision = decided(kind)

@@ -179,6 +179,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ({"coder": "agy", "worker": {"tools": ["rg"]}}, "worker.tools: coder `agy` refuses it: "),
         ({"worker": {"tool_profile": "reed-only"}}, "worker.tool_profile: coder `claude` refuses it: "),
         ({"scorer": {"kind": "verifier_prompt", "prompt": "x", "coder": "no"}}, "scorer.coder: unknown coder `no`"),
+        ({"scorer": {"kind": "plugin", "name": "nobody"}}, "scorer.name: no scorer `nobody` is registered"),
         ({"name": "two\nlines"}, "name: expected one printable line"),
         ({"tags": ["x", "x"]}, "tags[1]: `x` is given twice"),
         ({"timeout_seconds": 0}, "timeout_seconds: expected an integer from 1 to 2592000, found 0"),
