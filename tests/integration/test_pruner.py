@@ -47,7 +47,7 @@ def prune(inside: InHouse, **settings: Any) -> Pruned:
 
 def directories(inside: InHouse) -> set[str]:
     """The sessions whose directories are there."""
-    return {path.name for path in inside.home.sessions.iterdir()}
+    return {path.name for path in inside.home.sessions.iterdir() if not path.name.startswith(".")}
 
 
 def test_sessions_of_ended_tasks_are_forgotten_and_their_words_stay(inside: InHouse) -> None:
