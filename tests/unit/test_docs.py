@@ -12,7 +12,7 @@ import pytest
 
 from fleet import errors
 from fleet.cli.commands import COMMANDS
-from fleet.config.fields import sections
+from fleet.config.fields import Section, sections
 from fleet.model.event import EVENTS, kind_of
 from fleet.model.states import TASK_MOVES, TaskState
 
@@ -75,11 +75,13 @@ def test_a_command_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
-def test_a_setting_is_documented(section: object) -> None:
+def test_a_setting_is_documented(section: Section) -> None:
     """Every setting stands in the reference, by its key."""
     page = reference("settings")
-    for field in section.fields:  # type: ignore[attr-defined]
-        assert f"`{field.section}[].{field.name}`" in page or f"`{field.key}`" in page
+    within = f"{section.name}.NAME" if section.named else f"{section.name}[]"
+    for field in section.fields:
+        key = f"{within}.{field.name}" if section.many else field.key
+        assert f"`{key}`" in page
 
 
 @pytest.mark.parametrize("kind", [kind_of(event) for event in EVENTS])
