@@ -23,6 +23,9 @@
     │   └── StoreUnreachable    retry    the database server does not answer
     ├── TransportError          retry    a host could not be reached, or did not do what it was asked
     │   ├── HostFull            retry    no space is left on the host
+    │   ├── HostBusy            retry    the provider of the host asks to wait
+    │   ├── HostAsleep          retry    the host fell asleep while something was to run on it
+    │   ├── HostMissing         retry    the provider of the host says that there is no such host
     │   ├── HostUnfit                    the host cannot be used as it is set up
     │   │   └── HostUntrusted            the host's key is not one that is believed
     │   └── NotStarted          retry    the host did not start the session; nothing ran
@@ -183,6 +186,24 @@ class HostFull(TransportError):
     """No space is left on the host."""
 
     hint = "free some space where the host keeps its sessions"
+
+
+class HostBusy(TransportError):
+    """The provider of the host asks to wait; nothing was done."""
+
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, retry_after_seconds: float = 0.0
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class HostAsleep(TransportError):
+    """The host fell asleep while something was to run on it; what runs there stands still."""
+
+
+class HostMissing(TransportError):
+    """The provider of the host says that there is no such host. It has said so in error before."""
 
 
 class HostUnfit(TransportError):

@@ -198,7 +198,7 @@ def open_transport(reach: Reach, settings: Settings) -> Transport:
     from fleet import plugins
 
     kind: HostKind = plugins.load("hosts", reach.kind)
-    return kind.transport(reach, environ(), connect_seconds=settings.timeouts.health_probe)
+    return kind.transport(reach, environ(), settings)
 
 
 def open_source(home: Home, settings: Settings) -> Source | None:

@@ -1,4 +1,4 @@
-"""The transport contract, over this machine and over ssh, under every kind of login."""
+"""The transport contract: this machine, ssh under every kind of login, and a sprite."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
-from fleet.testing.transport_contract import LaunchContract, UnpackContract
+from fleet.testing.transport_contract import LaunchContract, TransportContract, UnpackContract
 from tests.support.programs import need
+from tests.support.sprites.server import stand_in
+from tests.support.sprites.way import transport_to
 from tests.support.sshd import HINT, Sshd, only_busybox, sshd
 
 LOGINS = ("plain", "banner", "busybox", "fish", "tcsh")
@@ -84,6 +86,25 @@ class TestSshLaunch(LaunchContract):
     def transport(self) -> Iterator[Transport]:
         with sshd() as server:
             yield server.shared
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> str:
+        return str(tmp_path)
+
+
+@pytest.fixture(scope="module", name="to_sprite")
+def way_to_a_sprite() -> Iterator[Transport]:
+    """A way to a sprite of the stand-in."""
+    with stand_in() as server:
+        yield transport_to(server)
+
+
+class TestSprite(TransportContract):
+    """A sprite, by the API of its provider."""
+
+    @pytest.fixture
+    def transport(self, to_sprite: Transport) -> Transport:
+        return to_sprite
 
     @pytest.fixture
     def place(self, tmp_path: Path) -> str:

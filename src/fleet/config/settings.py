@@ -194,6 +194,27 @@ class Status(Section, frozen=True, kw_only=True):
     ] = False
 
 
+class Sprites(Section, frozen=True, kw_only=True):
+    """The provider of hosts of kind sprite."""
+
+    url: Annotated[
+        str,
+        Meta(
+            pattern=rf"^https?://[^\s@?#]+{END}",
+            description="Where its API is.",
+            extra={"expected": "an address that begins with https://"},
+        ),
+    ] = "https://api.sprites.dev"
+    token_env: Annotated[
+        str,
+        Meta(
+            pattern=rf"^[A-Z_][A-Z0-9_]*{END}",
+            description="The NAME of an environment variable with the token.",
+            extra=A_VARIABLE,
+        ),
+    ] = "SPRITES_API_TOKEN"
+
+
 class Alerts(Section, frozen=True, kw_only=True):
     """Who is told when something is wrong."""
 
@@ -262,6 +283,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     store: Store = Store()
     timeouts: Timeouts = Timeouts()
     status: Status = Status()
+    sprites: Sprites = Sprites()
     alerts: Alerts = Alerts()
     hosts: tuple[Host, ...] = ()
     workers: tuple[Worker, ...] = ()

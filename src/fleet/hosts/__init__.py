@@ -2,6 +2,7 @@
 
 BUILT_IN = {
     "local": "fleet.hosts.kinds:Local",
+    "sprite": "fleet.hosts.kinds:Sprite",
     "ssh": "fleet.hosts.kinds:Ssh",
 }
 """The same names and places as the entry points of the package; a test holds the two together."""

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from fleet.config.settings import Host, Settings
+from fleet.errors import HostUnfit
 from fleet.hosts.transport import Transport
 from fleet.model.reach import Reach
 
 LONGEST_CONNECT_SECONDS = 60
+SPRITE_HOME = "/home/sprite"  # as the provider makes them
 
 
 class HostKind(Protocol):
     """One kind of host; made without arguments."""
 
-    def transport(self, reach: Reach, environment: Mapping[str, str], *, connect_seconds: float) -> Transport:
-        """A way to the machine; nothing is connected yet. `environment` is the operator's own."""
+    def transport(self, reach: Reach, environment: Mapping[str, str], settings: Settings) -> Transport:
+        """A way to the machine; nothing is connected yet. `environment` and `settings` are the operator's own."""
 
 
 class Local:
     """This machine."""
 
-    def transport(self, reach: Reach, environment: Mapping[str, str], *, connect_seconds: float) -> Transport:  # noqa: ARG002
+    def transport(self, reach: Reach, environment: Mapping[str, str], settings: Settings) -> Transport:  # noqa: ARG002
         from fleet.hosts.local import LocalTransport
 
         return LocalTransport()
@@ -30,7 +33,7 @@ class Local:
 class Ssh:
     """A machine that is reached by the system's ssh client."""
 
-    def transport(self, reach: Reach, environment: Mapping[str, str], *, connect_seconds: float) -> Transport:
+    def transport(self, reach: Reach, environment: Mapping[str, str], settings: Settings) -> Transport:
         from fleet.hosts.ssh.address import SshAddress
         from fleet.hosts.ssh.connection import socket_folder
         from fleet.hosts.ssh.transport import SshTransport
@@ -44,15 +47,37 @@ class Ssh:
             known_hosts=reach.known_hosts,
             host_key_fingerprint=reach.host_key_fingerprint,
             ssh_config=reach.ssh_config,
-            connect_seconds=max(1, min(LONGEST_CONNECT_SECONDS, round(connect_seconds))),
+            connect_seconds=max(1, min(LONGEST_CONNECT_SECONDS, round(settings.timeouts.health_probe))),
             variables=reach.env_allowlist,
         )
         return SshTransport(address, socket_folder(environment), environment)
 
 
+class Sprite:
+    """A machine of a provider, which sleeps when it seems idle."""
+
+    def transport(self, reach: Reach, environment: Mapping[str, str], settings: Settings) -> Transport:
+        from fleet.hosts.sprite.api import SpriteApi
+        from fleet.hosts.sprite.transport import SpriteTransport
+
+        variable = settings.sprites.token_env
+        token, seconds = environment.get(variable, ""), float(settings.timeouts.api_status)
+        api = SpriteApi(settings.sprites.url, token, answer_seconds=seconds, token_env=variable)
+        return SpriteTransport(api, sprite_name(reach))
+
+
+def sprite_name(reach: Reach) -> str:
+    """What its provider calls a sprite."""
+    name = reach.host or (reach.api_name or reach.name if isinstance(reach, Host) else "")
+    if not name:
+        raise HostUnfit("a sprite without a name cannot be reached", hint="give its name as `host`")
+    return name
+
+
 def sessions_root(reach: Reach) -> str:
     """The directory on a remote host that holds the directories of its sessions."""
-    return f"{reach.working_directory.rstrip('/')}/.fleet/sessions"
+    directory = reach.working_directory or (SPRITE_HOME if reach.kind == "sprite" else "")
+    return f"{directory.rstrip('/')}/.fleet/sessions"
 
 
 def passed_on(reach: Reach, environment: Mapping[str, str]) -> dict[str, str]:

@@ -30,6 +30,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     grace_ms: int = 2000  # between one signal and the next, when the runner itself ends something
     keep_processes: bool = False  # leave alone what the agent left behind
     use_cgroup: bool = True  # where the host lets us make one
+    awake_seconds: int = 86_400  # for how long at most the host is kept awake, where it would sleep
 
 
 DEFAULT_RULES = Rules()

@@ -452,6 +452,8 @@ run() {
     fi
     if [ -n "$cgroup" ] && ! mkdir "$cgroup" 2>/dev/null; then cgroup=''; fi
     keep_watch
+    if [ -f hold ]; then hold on "$session" </dev/null >/dev/null 2>&1 & fi
+    holding=${!-}
     exec 3<&0 4>&1 </dev/null >/dev/null 2>&1
     # In front, not behind: what sh runs behind itself is deaf to INT. A signal to us is kept until the agent has ended.
     (agent)
@@ -461,9 +463,18 @@ run() {
     if [ "$kind" != agent ]; then
         void "the agent's shell ended before the agent began"
         if [ -n "$cgroup" ]; then rmdir "$cgroup"; fi
-        return
+    else
+        record_end "$code"
     fi
-    record_end "$code"
+    if [ -f hold ]; then
+        wait "$holding"
+        hold off "$session"
+    fi
+}
+
+hold() { # on|off SESSION: with what came along for a host that falls asleep when it seems idle; a complaint is kept
+    # shellcheck disable=SC2086 # $shell is words
+    $shell ./hold "$1" "$2" >hold.log 2>&1
 }
 
 read_mask() { # what the agent shall have; asked of the kernel where that takes no process
@@ -589,10 +600,12 @@ keep_watch() { # see to it that somebody does; a runner asks once its own claim 
 
 watch_all() {
     trap '' HUP PIPE
-    living=0
+    living=0 waited=0
     own_identity || return
     while take_watch; do
-        while sleep $((tick + living / 250)) && is_our_watch && look_at_all; do :; done # seldom where there are many
+        while sleep $((tick + living / 250)) && is_our_watch && look_at_all; do # seldom where there are many
+            waited=$(((waited + tick + living / 250) % 60))
+        done
         is_our_watch || return
         rm -f .watch
         look_at_all || return # who saw our name, and left the watch to us, was there to be seen
@@ -629,6 +642,7 @@ look_at_all() { # end what writes too much, remove the cgroups of what has ended
         elif cd "$each" 2>/dev/null; then
             read_pids
             if runner_lives || agent_lives; then
+                if [ -f hold ] && [ "$waited" -lt "$tick" ]; then hold on "${each#./}"; fi # every minute
                 files="$files $each/stdout $each/stderr" living=$((living + 1))
                 if [ "$cap_of" -gt 0 ] && [ "$cap_of" -le "${least:-$cap_of}" ]; then least=$cap_of; fi
             fi
@@ -756,7 +770,7 @@ forget() { # STDOUT STDERR
     if [ -f launch ]; then may_forget "$1" "$2"; fi # else a removal that was cut short goes on
     rm -f launch                                   # first: what is left cannot be started
     rm -rf outbox bin
-    rm -f prompt stdout stderr pid pid.* claim claim.* cause cause.* exit exit.* epoch.* .*.put
+    rm -f hold hold.log prompt stdout stderr pid pid.* claim claim.* cause cause.* exit exit.* epoch.* .*.put
     if [ -n "$cgroup" ]; then rmdir "$cgroup" 2>/dev/null; fi
     rm -f runner.sh
     cd /

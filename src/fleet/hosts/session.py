@@ -16,7 +16,7 @@ from fleet.hosts.launch_file import DEFAULT_RULES, Rules, render, render_secrets
 from fleet.hosts.lines import CHUNK, Line, Read, read_lines
 from fleet.hosts.observing import observers
 from fleet.hosts.outbox import LONGEST, Request, parse_request, render_answer
-from fleet.hosts.transport import SupportsLaunch, SupportsUnpack, Transport
+from fleet.hosts.transport import SupportsHold, SupportsLaunch, SupportsUnpack, Transport
 from fleet.model.ids import check_token
 from fleet.model.launch import Launch
 
@@ -63,11 +63,13 @@ class HostedSession:
     async def prepare(self, launch: Launch, rules: Rules = DEFAULT_RULES) -> None:
         """Write the directory. The launch file comes last: with it the session can be started."""
         launch_file = {"launch": render(self.session, launch, rules, self._shell, epoch=self.epoch)}
-        prompt = {"prompt": launch.prompt.encode("utf-8", "surrogateescape")} if launch.prompt_on_stdin else {}
+        own = {"prompt": launch.prompt.encode("utf-8", "surrogateescape")} if launch.prompt_on_stdin else {}
+        if isinstance(self._transport, SupportsHold):
+            own["hold"] = self._transport.hold(rules.awake_seconds)
         if isinstance(self._transport, SupportsUnpack):
-            await self._transport.unpack(self.directory, {"outbox/": b""} | prompt | launch_file, shared=programs())
+            await self._transport.unpack(self.directory, {"outbox/": b""} | own | launch_file, shared=programs())
             return
-        puts = (self._put(name, data) for name, data in (programs() | prompt).items())
+        puts = (self._put(name, data) for name, data in (programs() | own).items())
         for failed in await asyncio.gather(*puts, return_exceptions=True):
             if failed:
                 raise failed

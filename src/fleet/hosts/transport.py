@@ -66,6 +66,17 @@ class SupportsLaunch(Protocol):
         """
 
 
+@runtime_checkable
+class SupportsHold(Protocol):
+    """The further power of a transport to a machine that falls asleep when it seems idle."""
+
+    def hold(self, seconds: int) -> bytes:
+        """A program for sh that keeps the machine awake: `hold on|off SESSION`; not for longer than this from now.
+
+        The runner of a session calls it when the agent begins and has ended, and somebody every minute between.
+        """
+
+
 class Seen(Protocol):
     """What the provider of a machine says of it, and by what evidence."""
 

@@ -28,7 +28,7 @@ WORDS = {  # of each field: what it must look like, and that in words
 }
 HOP = r"(?:[A-Za-z0-9_][A-Za-z0-9_.@+-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.%]+\])(?::[0-9]{1,5})?"
 VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
-SSH_ONLY = ("host", "user", "port", "identity", "known_hosts", "host_key_fingerprint", "proxy_jump", "ssh_config")
+SSH_ONLY = ("user", "port", "identity", "known_hosts", "host_key_fingerprint", "proxy_jump", "ssh_config")
 NEEDED = ("host", "working_directory", "agent_binary")
 
 
@@ -37,7 +37,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     kind: Annotated[Literal["local", "ssh", "sprite"], Meta(description="How it is reached.")] = "sprite"
     host: Annotated[
-        str, Meta(description="Of an ssh host: its name or address, or a Host of your own ssh configuration.")
+        str, Meta(description="Its name or address, or a Host of your own ssh configuration; of a sprite, its name.")
     ] = ""
     user: Annotated[str, Meta(description="Who logs in over ssh; else as your ssh configuration says.")] = ""
     port: Annotated[int, Meta(ge=0, le=65535, description="The port of sshd; 0 means as ssh is configured.")] = 0
@@ -90,7 +90,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             if self.known_hosts and self.host_key_fingerprint:
                 raise ClashError(("known_hosts",), "host_key_fingerprint is given too; the key is known by one of them")
             return
-        for name in SSH_ONLY:
+        for name in SSH_ONLY if self.kind == "sprite" else ("host", *SSH_ONLY):
             if getattr(self, name):
                 raise ClashError((name,), f'means nothing for a host of kind "{self.kind}"')
 

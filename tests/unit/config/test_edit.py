@@ -43,6 +43,8 @@ def values(field: Field) -> st.SearchStrategy[Any]:
         "supervisor.budget_usd": st.one_of(st.integers(0, 10**6), st.floats(0, 10**6)),
         "store.url": st.sampled_from(["", "postgresql://u@h/d", "postgres:///x?host=/run"]),
         "store.password_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
+        "sprites.url": st.sampled_from(["https://api.example.com", "http://127.0.0.1:8080"]),
+        "sprites.token_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
         "alerts.webhook_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
     }
     names = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)

@@ -93,8 +93,8 @@ def test_every_fault_at_once(home: Home) -> None:
             'expected a name of letters, digits and . _ @ : - that does not begin with -, found "-x"'
         ),
         (
-            "fleet.toml:13: extra: unknown key; valid keys: supervisor, queue, store, timeouts, status, alerts, hosts, "
-            "workers, coders, max_concurrent, coder, model, context_pressure_threshold_pct"
+            "fleet.toml:13: extra: unknown key; valid keys: supervisor, queue, store, timeouts, status, sprites, "
+            "alerts, hosts, workers, coders, max_concurrent, coder, model, context_pressure_threshold_pct"
         ),
     ]
 

@@ -153,7 +153,8 @@ def test_an_ssh_host(fields: dict[str, Any]) -> None:
         {"stale_after_seconds": 0},
         {"dead_man_seconds": -1},
         {"max_concurrent_tasks": 0},
-        {"kind": "sprite"},
+        {"kind": "sprite", "user": "ci"},
+        {"kind": "local"},
         {"kind": "docker"},
     ],
 )

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from fleet import hosts, plugins
-from fleet.config.settings import Settings
-from fleet.errors import NotFound
-from fleet.hosts.kinds import passed_on, sessions_root
+from fleet.config.settings import Host, Settings
+from fleet.errors import HostUnfit, NotFound
+from fleet.hosts.kinds import passed_on, sessions_root, sprite_name
 from fleet.hosts.local import LocalTransport
+from fleet.hosts.sprite.transport import SpriteTransport
 from fleet.hosts.ssh.transport import SshTransport
 from fleet.model.reach import Reach
 from fleet.wiring import open_transport
@@ -30,6 +31,16 @@ def test_each_kind_has_its_transport() -> None:
     """What the settings call a kind becomes its transport, without a connection."""
     assert isinstance(open_transport(BUILDER, Settings()), SshTransport)
     assert isinstance(open_transport(Reach(kind="local"), Settings()), LocalTransport)
+    assert isinstance(open_transport(Reach(kind="sprite", host="one"), Settings()), SpriteTransport)
+
+
+def test_what_a_sprite_is_called() -> None:
+    """By its provider's name for it, else by our own; one without any is refused."""
+    assert sprite_name(Reach(kind="sprite", host="theirs")) == "theirs"
+    assert sprite_name(Host(name="ours", kind="sprite")) == "ours"
+    assert sprite_name(Host(name="ours", kind="sprite", api_name="theirs")) == "theirs"
+    with pytest.raises(HostUnfit, match="without a name"):
+        sprite_name(Reach(kind="sprite"))
 
 
 def test_a_kind_that_is_not_registered() -> None:
@@ -40,8 +51,9 @@ def test_a_kind_that_is_not_registered() -> None:
 
 
 def test_where_sessions_are() -> None:
-    """They are below the working directory."""
+    """They are below the working directory; of a sprite that names none, below its home."""
     assert sessions_root(BUILDER) == "/srv/work/.fleet/sessions"
+    assert sessions_root(Reach(kind="sprite", host="one")) == "/home/sprite/.fleet/sessions"
 
 
 def test_what_is_passed_on() -> None:

@@ -1,0 +1,135 @@
+"""The four verbs of a transport on a sprite: commands by websocket, files by the API."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import AsyncIterator, Sequence
+
+from fleet.errors import HostAsleep, HostMissing, TransportError
+from fleet.hosts.launch_file import LONGEST_WORD
+from fleet.hosts.sprite import files
+from fleet.hosts.sprite.api import SpriteApi
+from fleet.hosts.sprite.awake import HOLD_SOCKET, hold_program
+from fleet.hosts.sprite.presence import Doubt, Presence, Seen, check
+from fleet.hosts.transport import Completed
+
+LONGEST_ADDRESS = 8000  # bytes of words that are sent in the address; more go on stdin
+MOST_OUTPUT = 1 << 26  # of one run
+BLOCK = 4096
+# Words that are too many for an address come first on stdin, as a line for sh. It reads no byte more than they are.
+UNPACK = 'eval "$(dd bs=1 count="$0" 2>/dev/null)"'
+FOUND = 'case $1 in */*) [ -f "$1" ] && [ -x "$1" ] ;; *) command -v "$1" >/dev/null 2>&1 ;; esac'
+READ = """if [ -e "$1" ]; then exec dd if="$1" bs="$2" skip="$3" count="$4" 2>/dev/null; fi"""
+
+
+class SpriteTransport:
+    """Programs and files of one sprite. Whatever it does wakes the sprite, but for `seen`.
+
+    When it is cancelled it kills what it had started there; where the connection is cut, the machine does it.
+    """
+
+    def __init__(self, api: SpriteApi, name: str, *, hold_socket: str = HOLD_SOCKET) -> None:
+        self._hold_socket = hold_socket
+        self._api = api
+        self._name = name
+        self._doubt = Doubt(name)
+
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
+        code, stdout, stderr, error = await self._run(argv, stdin)
+        if code in {126, 127} and (await self._run(["sh", "-c", FOUND, "sh", argv[0]], b""))[0] != 0:
+            raise TransportError(f"cannot run `{argv[0]}` on sprite {self._name}: {error or _text(stderr)}")
+        return Completed(code, stdout, stderr)
+
+    async def put(self, path: str, data: bytes) -> None:
+        await files.write(self._api, self._name, path, data)
+
+    async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
+        """What is not at the beginning is read by a command: the API gives files only from their beginning."""
+        if not offset:
+            return await files.read(self._api, self._name, path, limit)
+        skip = offset // BLOCK
+        count = (offset + limit + BLOCK - 1) // BLOCK - skip
+        done = await self.run(["sh", "-c", READ, "sh", path, str(BLOCK), str(skip), str(count)])
+        if done.code:
+            raise TransportError(f"cannot read {path} on sprite {self._name}: dd ended with code {done.code}")
+        begin = offset % BLOCK
+        return done.stdout[begin : begin + limit]
+
+    async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
+        from fleet.hosts.sprite.command import STDOUT, running
+
+        words, given = _handed_over(argv, b"")
+        try:
+            async with running(self._api, self._name, words, given) as command:
+                while (piece := await command.next()) is not None:
+                    if piece.stream == STDOUT:
+                        yield piece.data
+        except TransportError as exc:
+            raise await self._explained(exc) from exc
+        if command.code:
+            raise TransportError(f"`{argv[0]}` ended with code {command.code} on sprite {self._name}")
+
+    def hold(self, seconds: int) -> bytes:
+        """What keeps it awake while a session runs."""
+        return hold_program(self._hold_socket, seconds)
+
+    async def seen(self) -> Seen:
+        """What the API says of the sprite, without waking it; needs no websocket."""
+        return await check(self._api, self._doubt, self._name, time.monotonic())
+
+    async def _run(self, argv: Sequence[str], stdin: bytes) -> tuple[int, bytes, bytes, str]:
+        from fleet.hosts.sprite.command import STDERR, STDOUT, running
+
+        words, given = _handed_over(argv, stdin)
+        printed = {STDOUT: bytearray(), STDERR: bytearray()}
+        too_much = False
+        try:
+            async with running(self._api, self._name, words, given) as command:
+                while not too_much and (piece := await command.next()) is not None:
+                    printed[piece.stream] += piece.data
+                    too_much = sum(map(len, printed.values())) > MOST_OUTPUT
+        except TransportError as exc:
+            raise await self._explained(exc) from exc
+        if command.code is None:
+            raise TransportError(f"`{argv[0]}` printed too much on sprite {self._name}: it was ended")
+        return command.code, bytes(printed[STDOUT]), bytes(printed[STDERR]), command.error
+
+    async def _explained(self, error: TransportError) -> TransportError:
+        """The same error, or a better word for it where the API knows that the sprite sleeps, or not the sprite."""
+        if type(error) not in {TransportError, HostMissing}:
+            return error
+        seen = await self.seen()
+        if seen.asleep and not isinstance(error, HostMissing):
+            return HostAsleep(
+                f"sprite {self._name} is asleep ({seen.presence}) with work open on it: {error}",
+                hint="what runs on it stands still until it is woken; a cold one has lost it",
+            )
+        if seen.presence in {Presence.MISSING_MAYBE, Presence.MISSING}:
+            return HostMissing(f"sprite {self._name} is {seen.presence}: {seen.evidence}")
+        return error
+
+
+def _handed_over(argv: Sequence[str], stdin: bytes) -> tuple[Sequence[str], bytes]:
+    """The words for the address, and what goes on stdin before the rest."""
+    if any("\0" in word for word in argv):
+        raise TransportError(f"cannot run `{argv[0]}`: a word has a NUL in it")
+    if any(len(word.encode("utf-8", "surrogateescape")) > LONGEST_WORD for word in argv):
+        raise TransportError(f"cannot run `{argv[0]}`: a word has more than {LONGEST_WORD} bytes")
+    if sum(len(word) for word in argv) <= LONGEST_ADDRESS and all(map(_is_plain, argv)):
+        return argv, stdin
+    line = ("exec " + " ".join(map(shlex.quote, argv))).encode("utf-8", "surrogateescape")
+    return ["sh", "-c", UNPACK, str(len(line))], line + stdin
+
+
+def _is_plain(word: str) -> bool:
+    """Whether an address can carry it: bytes that are no text may be lost on the way."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").strip()
