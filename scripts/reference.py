@@ -188,7 +188,7 @@ def settings_page() -> str:
     return joined([*parts, f"These keys of `[supervisor]` may also stand without their section: {names}."])
 
 
-def _table(section: settings.Section) -> str:
+def _table(section: settings.SectionInfo) -> str:
     """The name of a table of settings; NAME stands for yours where there may be several."""
     return f"{section.name}.NAME" if section.named else section.name
 

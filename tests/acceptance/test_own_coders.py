@@ -16,7 +16,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "adding-a-coder.md"
 
 def shown(language: str, word: str) -> str:
     """The first block of code of the guide in which a word stands."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    blocks: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     return next(block for block in blocks if word in block)
 
 

@@ -83,7 +83,7 @@ def test_a_failure_is_told_by_the_code(at_work: Cli) -> None:
 
 
 def test_lines_tell_who_began_and_why_others_did_not(at_work: Cli) -> None:
-    """A verifier is told apart from the work; what was skipped never began, and names the task of the spec that it needs."""
+    """A verifier is told apart from work; what was skipped never began, and names what it needs by its spec."""
     scorer = {"kind": "command", "command": "false"}
     unmet = sh("unmet", workspace={"required_files": ["gone"]})
     tasks = (sh("bad", scorer=scorer), sh("next", needs=["bad"]), sh("last", needs=["next"]), unmet)

@@ -12,7 +12,7 @@ import pytest
 
 from fleet import errors
 from fleet.cli.commands import COMMANDS
-from fleet.config.fields import Section, sections
+from fleet.config.fields import SectionInfo, sections
 from fleet.model.event import EVENTS, kind_of
 from fleet.model.states import TASK_MOVES, TaskState
 
@@ -75,7 +75,7 @@ def test_a_command_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
-def test_a_setting_is_documented(section: Section) -> None:
+def test_a_setting_is_documented(section: SectionInfo) -> None:
     """Every setting stands in the reference, by its key."""
     page = reference("settings")
     within = f"{section.name}.NAME" if section.named else f"{section.name}[]"
