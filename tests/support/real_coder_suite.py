@@ -158,8 +158,9 @@ class RealCoderSuite:
         """Told to stop its agents, the supervisor ends the program, its tool and the tool's own child; no attempt."""
         uid = bench.add(self.coder, STAYS_ONCE)
         bench.run(began(bench))
-        assert bench.processes() == []
+        assert bench.agents() == []
         assert not lives(int((bench.work / "began").read_text()))
+        bench.nothing_left()
         assert bench.task(uid).state is TaskState.QUEUED
         assert bench.task(uid).charged == 0
 

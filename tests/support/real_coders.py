@@ -209,9 +209,13 @@ class Bench:
         """All processes of its sessions: the marker is in their environment, or the directory in their words."""
         return processes_with(os.fsencode(f"{self.home.sessions}"))
 
+    def agents(self) -> list[int]:
+        """All that agents started: the marker is in their environment."""
+        return processes_with(os.fsencode(f"FLEET_SESSION_DIR={self.home.sessions}"), files=("environ",))
+
     def nothing_left(self) -> None:
-        """Nothing of any session lives."""
-        deadline = time.monotonic() + 5
+        """Nothing of any session lives. What watches over all of them goes a little after the last."""
+        deadline = time.monotonic() + 15
         while left := self.processes():
             if time.monotonic() > deadline:
                 names = [Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")[:200] for pid in left]
