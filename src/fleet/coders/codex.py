@@ -56,6 +56,7 @@ FLAGS = (
 SECRETS = ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL")
 TOOLS = frozenset({"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"})
 RECONNECTING = re.compile(r"Reconnecting\.\.\. (?:(\d+)/\d+ )?(?:waiting for network )?\(?(.*?)\)?$", re.DOTALL)
+SAME_RESET_MS = 60_000  # two guesses of one reset differ by less
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -126,7 +127,7 @@ class Codex:
         """One line of that file: how full the context is, what is left of the plan, and that it was compacted."""
         said = rollout.parse(line)
         limits = tuple(each for each in said if isinstance(each, Limited)) or state.limits
-        news = tuple(each for each in said if each not in state.limits)  # it repeats the plan's with every reply
+        news = tuple(each for each in said if not (isinstance(each, Limited) and _is_known(each, state.limits)))
         return replace(state, noted=state.noted + len(line) + 1, limits=limits), news
 
     def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
@@ -237,6 +238,15 @@ def _tool_input(item: dict[str, Any]) -> str:
     if changes := tables(item.get("changes")):
         return short(", ".join(f"{words(each.get('kind'))} {words(each.get('path'))}" for each in changes), 1024)
     return short_json(item.get("command") or item.get("query") or item.get("arguments"))
+
+
+def _is_known(limit: Limited, told: tuple[Limited, ...]) -> bool:
+    """Whether it was told before: codex repeats the plan's limits with every reply, and guesses the reset anew."""
+    return any(
+        replace(limit, resets_at=known.resets_at) == known
+        and abs((limit.resets_at or 0) - (known.resets_at or 0)) <= SAME_RESET_MS
+        for known in told
+    )
 
 
 def _tool_output(item: dict[str, Any]) -> str:
