@@ -16,16 +16,18 @@ from psycopg import sql
 
 from fleet.errors import StoreCorrupt, StoreError, StoreTooNew
 from fleet.model.event import kind_of
-from fleet.model.receipt import Receipt
-from fleet.model.session import Progress, Session
+from fleet.model.receipt import Awaits, Receipt
+from fleet.model.session import Lane, Progress, Session
 from fleet.model.states import LIVE
+from fleet.model.task import Task
+from fleet.model.terms import Terms
 from fleet.store import migrate
 from fleet.store.leases import Leases
 from fleet.store.postgres import PostgresEngine, PostgresTx
 from fleet.store.restore import is_sound
 from fleet.store.sqlite.reader import SqliteReader
 from fleet.store.sqlite.tx import SqliteTx
-from fleet.store.sqlite.writer import SqliteWriter
+from fleet.store.sqlite.writer import SqliteWriter, run_migrations
 from fleet.store.store import Store
 from fleet.testing.audit import audit
 from fleet.testing.builders import EXITED, a_pass, a_task
@@ -141,6 +143,35 @@ def test_sqlite_keeps_a_ledger_of_schema_3(tmp_path: Path) -> None:
         check_all_is_there(store, old)
     assert is_sound(tmp_path / "fleet.db")
     old.close()
+
+
+OLDER_LANES: list[tuple[str, dict[str, Any]]] = [
+    ("[null,null,null,[]]", {}),
+    ('[null,"m",null,["gpu"]]', {"cwd": '/a "b" é', "host": "m", "capabilities": ("gpu",)}),
+    ("[null,null,null,[]]", {"cwd": "/a", "terms": Terms(isolation="worktree")}),
+    ("[null,null,null,[]]", {"cwd": "/a", "terms": Terms(tool_profile="read-only")}),
+    ('[null,null,"command",[]]', {"cwd": "/a", "coder": "command"}),
+    ('[null,null,"command",[]]', {"cwd": "/a", "coder": "command", "terms": Terms(writable_paths=("b",))}),
+    ('[null,null,"x",[]]', {"cwd": "/a", "awaits": Awaits(kind="command", coder="x")}),
+    ('[null,null,null,[],"/a"]', {"cwd": "/a"}),
+]
+
+
+@pytest.mark.parametrize(("lane", "fields"), OLDER_LANES)
+def test_a_lane_of_before_directories_becomes_that_of_its_task(
+    tmp_path: Path, lane: str, fields: dict[str, Any]
+) -> None:
+    """After the step every task stands in the lane that a claim of today looks in."""
+    sqlite_at(tmp_path / "fleet.db", 4)
+    task = Task(uid="t", task_id="t", title="t", created_at=1, created_by="ana", updated_at=1, **fields)
+    with contextlib.closing(apsw.Connection(str(tmp_path / "fleet.db"))) as connection:
+        connection.execute(
+            "INSERT INTO tasks (uid, task_id, shelf, priority, waiting, lane, updated_at, restarts, head, hash, doc)"
+            " VALUES ('t', 't', 'ready', 2, 0, ?, 1, 0, 1, x'00', ?)",
+            (lane, msgspec.json.encode(task).decode()),
+        )
+        run_migrations(connection)
+        assert connection.execute("SELECT lane FROM tasks").get == Lane.of(task).key
 
 
 @pytest.mark.parametrize("version", range(1, migrate.NEWEST))

@@ -24,7 +24,7 @@ SHARED = {
     *("fleet.model", *(f"fleet.model.{name}" for name in MODEL)),
     *("fleet.projections", "fleet.projections.queue", "fleet.store"),
     *(f"fleet.store.{name}" for name in ("asks", "clock", "engine", "leases", "migrate", "reads", "rows", "sqlite")),
-    *(f"fleet.store.sqlite.{name}" for name in ("faults", "reader", "tx")),
+    *(f"fleet.store.sqlite.{name}" for name in ("counts", "faults", "reader", "tx")),
 }
 OURS = {
     "ready": SHARED | {"fleet.cli.ready", "fleet.cli.words"},

@@ -190,7 +190,10 @@ def accepts(slot: Slot, lane: Lane, defaults: Defaults) -> bool:
 
 def first_fit(slots: Iterable[Slot], lane: Lane, defaults: Defaults) -> Slot | None:
     """The first slot, in the order offered, that accepts the lane."""
-    return next(fits(slots, lane, defaults), None)
+    for slot in slots:
+        if accepts(slot, lane, defaults):
+            return slot
+    return None
 
 
 def fits(slots: Iterable[Slot], lane: Lane, defaults: Defaults) -> Iterator[Slot]:

@@ -28,8 +28,8 @@ class Tx(Protocol):
     def run(self, sql: str, *values: Value) -> int:
         """How many rows a statement changed."""
 
-    def insert(self, sql: str, *values: Value) -> int:
-        """The sequence that a new row of a table with `seq` got."""
+    def event(self, *values: Value) -> int:
+        """Write an event: its subject, the one before it, kind, time, hash and body. Returns its sequence."""
 
     def many(self, sql: str, values: Iterable[tuple[Value, ...]]) -> None:
         """One statement for each tuple of values."""
@@ -38,7 +38,7 @@ class Tx(Protocol):
         """From here to the end of the transaction nobody else is between these words with the same `what`."""
 
     def count(self, scope: str, key: str, by: int) -> None:
-        """Keep a running count, where the database counts that way."""
+        """Keep a running count, where the database counts that way; said before the event that changes it."""
 
     def counts(self, scope: str) -> dict[str, int]:
         """How many tasks of a run (or of all: `*`) have each facet."""

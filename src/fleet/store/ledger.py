@@ -51,15 +51,7 @@ def append(tx: Tx, *events: ev.Event) -> int:
     for event in events:
         body = ev.encode(event)
         digest = ev.link(digest, body)
-        seq = tx.insert(
-            "INSERT INTO events (subject, prev, kind, at, hash, body) VALUES (?, ?, ?, ?, ?, ?)",
-            subject,
-            seq or None,
-            ev.kind_of(event),
-            event.at,
-            digest,
-            body.decode(),
-        )
+        seq = tx.event(subject, seq or None, ev.kind_of(event), event.at, digest, body.decode())
     tx.heads[subject] = (seq, digest)
     if not is_task(subject):
         save_head(tx, subject)

@@ -68,9 +68,10 @@ class PostgresTx:
         self.changed = self.changed or count > 0
         return count
 
-    def insert(self, sql: str, *values: Value) -> int:
+    def event(self, *values: Value) -> int:
         self.changed = True
-        return int(self.rows(f"{sql} RETURNING seq", *values)[0][0])
+        sql = "INSERT INTO events (subject, prev, kind, at, hash, body) VALUES (?, ?, ?, ?, ?, ?) RETURNING seq"
+        return int(self.rows(sql, *values)[0][0])
 
     def many(self, sql: str, values: Iterable[tuple[Value, ...]]) -> None:
         self.changed = True

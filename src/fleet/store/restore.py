@@ -23,6 +23,7 @@ from fleet.store.filelock import FileLock
 from fleet.store.leases import Leases
 from fleet.store.mirror import decode_line
 from fleet.store.rebuild import Rebuilt
+from fleet.store.sqlite import counts
 from fleet.store.sqlite.faults import refuse_damaged_version
 from fleet.store.sqlite.tx import SqliteTx
 from fleet.store.sqlite.writer import SqliteWriter, run_migrations
@@ -30,7 +31,7 @@ from fleet.store.sqlite.writer import SqliteWriter, run_migrations
 WAIT_SECONDS = 30
 _EVENTS = "SELECT seq, hash, body FROM events ORDER BY seq"
 _EVENTS_AS_BYTES = "SELECT seq, hash, CAST(body AS BLOB) FROM events ORDER BY seq"
-_ELSEWHERE = frozenset({"cursors", "counts", "progress", "hosts.doc", "supervisors.lease_until"})
+_ELSEWHERE = frozenset({"cursors", "counts", "progress", "events.counted", "hosts.doc", "supervisors.lease_until"})
 _BESIDE = (("SELECT doc FROM progress", Progress), ("SELECT doc FROM hosts", Host))
 
 
@@ -78,11 +79,10 @@ def _agrees(connection: apsw.Connection) -> bool:
         same = all(fresh.execute(sql).fetchall() == connection.execute(sql).fetchall() for sql in _folded(fresh))
     finally:
         fresh.close()
-    counts = {(scope, key): n for scope, key, n in connection.execute("SELECT scope, key, n FROM counts WHERE n <> 0")}
     for sql, kind in _BESIDE:
         for row in connection.execute(sql):
             msgspec.json.decode(row[0], type=kind)  # raises when it cannot be read
-    return same and counts == tx.counted and not rebuilt.dropped
+    return same and counts.everything(connection) == tx.counted and not rebuilt.dropped
 
 
 def _folded(connection: apsw.Connection) -> Iterator[str]:

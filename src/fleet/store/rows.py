@@ -142,7 +142,7 @@ def insert_task(tx: Tx, new: Task, waiting: int, session: Session | None = None)
     _count(tx, new.run, _counted(new), +1)
 
 
-def save_task(tx: Tx, before: Task, after: Task, session: Session | None) -> None:
+def save_task(tx: Tx, after: Task, session: Session | None) -> None:
     """A task's row after a transition, and in it the session that the transition was about, if it was about one.
 
     `waiting` follows the needs' states, not this task's events: see `wait`.
@@ -156,6 +156,10 @@ def save_task(tx: Tx, before: Task, after: Task, session: Session | None) -> Non
         *((_open(session),) if about else ()),
         after.uid,
     )
+
+
+def count(tx: Tx, before: Task, after: Task) -> None:
+    """The counts after a transition; said before its events, which carry them."""
     was, now = _counted(before), _counted(after)
     if was != now:
         _count(tx, before.run, was, -1)

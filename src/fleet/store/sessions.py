@@ -49,12 +49,12 @@ def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) ->
         if not fitting:
             continue
         for lane, row in asks.shelf(tx, shelf, len(free), among=fitting, not_before=tx.now, lock=tx.skip_locked):
-            tried = ((slot, rooms.place(lane, slot)) for slot in fits(free, lane, defaults))
-            slot, placed = next((each for each in tried if each[1] is not None), (None, None))
-            if slot is None or placed is None:
-                continue
-            free.remove(slot)
-            claimed.append(_take(tx, rows.held(tx, *row[2:]), placed, supervisor, defaults))
+            for slot in fits(free, lane, defaults):
+                placed = rooms.place(lane, slot)
+                if placed is not None:
+                    free.remove(slot)
+                    claimed.append(_take(tx, rows.held(tx, *row[2:]), placed, supervisor, defaults))
+                    break
             if not free:
                 return claimed
     return claimed

@@ -89,8 +89,9 @@ def _step(tx: Tx, before: Task, *events: ev.Event, session: Session | None = Non
     for event in events:
         after = fold_task(after, event)
         its_session = fold_session(its_session, event)
+    rows.count(tx, before, after)
     ledger.append(tx, *events)
-    rows.save_task(tx, before, after, its_session)
+    rows.save_task(tx, after, its_session)
     return after
 
 

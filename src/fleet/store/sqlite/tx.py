@@ -9,7 +9,9 @@ import apsw
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.store.engine import Row, Value
 from fleet.store.leases import Leases
+from fleet.store.sqlite import counts
 
+_EVENT = "INSERT INTO events (subject, prev, kind, at, hash, body, counted) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _STATES = frozenset(state.value for state in TaskState)
 _ACTIVE = "SELECT shelf, count(*) FROM tasks WHERE shelf IN ({})".format(
     ", ".join(f"'{state.value}'" for state in sorted(IN_PROGRESS))
@@ -29,7 +31,8 @@ class SqliteTx:
         self._leases = leases
         self.present = leases.present
         self.heads: dict[str, tuple[int, bytes]] = {}
-        self.counted: dict[tuple[str, str], int] = {}  # written with the commit, once for all that it commits
+        self.counted: counts.Counts = {}  # what no event has been told yet
+        self.newest = 0  # the sequence of the last event
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         return self._execute(sql, values).fetchall()
@@ -38,9 +41,13 @@ class SqliteTx:
         self._execute(sql, values)
         return self._connection.changes()
 
-    def insert(self, sql: str, *values: Value) -> int:
-        self._execute(sql, values)
-        return self._connection.last_insert_rowid()
+    def event(self, *values: Value) -> int:
+        counted = None
+        if self.counted:
+            counted, self.counted = counts.encode(self.counted), {}
+        self._execute(_EVENT, (*values, counted))
+        self.newest = self._connection.last_insert_rowid()
+        return self.newest
 
     def many(self, sql: str, values: Iterable[tuple[Value, ...]]) -> None:
         self._connection.executemany(sql, values)
@@ -53,7 +60,7 @@ class SqliteTx:
 
     def counts(self, scope: str) -> dict[str, int]:
         """What is kept, what is in progress (never more than there are slots), and the rest: that is queued."""
-        kept: dict[str, int] = dict(self.rows("SELECT key, n FROM counts WHERE scope = ? AND n <> 0", scope))
+        kept = counts.of_scope(self._connection, scope)
         if scope == "*":
             total = self.rows("SELECT max(seq) FROM tasks")  # they are numbered from 1, and none is ever deleted
             kept |= dict(self.rows(f"{_ACTIVE} GROUP BY shelf"))

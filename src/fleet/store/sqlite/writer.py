@@ -22,6 +22,7 @@ from fleet.store.clock import Clock, utc_ms
 from fleet.store.filelock import FileLock
 from fleet.store.leases import Leases
 from fleet.store.pending import Pending, answer
+from fleet.store.sqlite import counts
 from fleet.store.sqlite.faults import meaning, refuse_damaged_version, refuse_network, translated
 from fleet.store.sqlite.group import Asked, Group
 from fleet.store.sqlite.reader import SqliteReader
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CHECKPOINT_PAGES = 4000
-COUNT = "INSERT INTO counts (scope, key, n) VALUES (?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET n = n + excluded.n"
 OLDEST_SAFE = (3, 51, 3)  # before it, several writing processes could corrupt a WAL database
 
 
@@ -57,6 +57,7 @@ class SqliteWriter:
         self._bells = bells
         self._name = str(path)
         self._wal_pages = 0
+        self._taken_over = 0  # the last event that the counts were brought up to, as far as is known here
         self._clock = clock
         self._after_commit = after_commit
         self._leases = Leases(leases)
@@ -210,8 +211,8 @@ class SqliteWriter:
                     if not connection.in_transaction:  # SQLite gave up on all of it: no space
                         raise
                     refused.append((pending, exc))
-            if tx.counted:
-                connection.executemany(COUNT, [(*key, by) for key, by in tx.counted.items() if by])
+            if tx.counted or tx.newest - self._taken_over >= counts.BEHIND:
+                self._taken_over = counts.keep_up(connection, tx.newest, tx.counted)
             connection.execute("COMMIT")
         except BaseException:
             self._leases.present.clear()  # who was seen in what is now undone
@@ -237,6 +238,7 @@ class SqliteWriter:
                 self._connection.execute("RELEASE one")
         for (scope, key), by in own.counted.items():
             tx.count(scope, key, by)
+        tx.newest = max(tx.newest, own.newest)
         return value
 
 
