@@ -74,10 +74,9 @@ def sprite_name(reach: Reach) -> str:
     return name
 
 
-def sessions_root(reach: Reach) -> str:
-    """The directory on a remote host that holds the directories of its sessions."""
-    directory = reach.working_directory or (SPRITE_HOME if reach.kind == "sprite" else "")
-    return f"{directory.rstrip('/')}/.fleet/sessions"
+def working_directory(reach: Reach) -> str:
+    """Where work happens on a remote host; on a sprite that names no place, in its home."""
+    return reach.working_directory or (SPRITE_HOME if reach.kind == "sprite" else "/")
 
 
 def passed_on(reach: Reach, environment: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ import time
 import msgspec
 
 from fleet.errors import TransportError
-from fleet.hosts.transport import Completed, Transport
+from fleet.hosts.transport import Completed, SupportsSight, Transport
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 
@@ -70,6 +70,23 @@ async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float
         probed_at=now,
     )
     return Probed(host, as_root, facts)
+
+
+async def sighted(name: str, reach: Reach, transport: SupportsSight) -> Host:
+    """Of a machine that was fit when it was probed: what its provider says now. A command would keep it awake."""
+    now, began = time.time_ns() // 1_000_000, time.monotonic()
+    seen = await transport.seen()
+    up = seen.asleep or seen.presence == "running"
+    evidence = f"its provider says that it is {seen.presence}" if up else f"{seen.presence}: {seen.evidence}"
+    return Host(
+        name=name,
+        kind=reach.kind,
+        state="up" if up else "down",
+        since=now,
+        evidence=evidence,
+        latency_ms=round((time.monotonic() - began) * 1000),
+        probed_at=now,
+    )
 
 
 def _read(done: Completed, *, with_facts: bool) -> tuple[bool, bool, Facts, str]:

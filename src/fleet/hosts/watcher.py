@@ -48,7 +48,7 @@ class Watcher:
         self._root = root
         self._log = log
         self._followed: dict[str, _Watched] = {}
-        self._news = asyncio.Event()  # a session was added
+        self._news = asyncio.Event()  # a session was added, or the last one left
         self._room = asyncio.Event()
         self._room.set()
         self._unread = 0
@@ -64,7 +64,8 @@ class Watcher:
         """Keep the channel open, with all sessions that are followed; after a cut, open it again."""
         failures = 0
         while True:
-            if not self._followed:
+            while not self._followed:
+                self._news.clear()
                 await self._news.wait()
             await asyncio.sleep(SETTLE_SECONDS)
             self._news.clear()
@@ -78,7 +79,7 @@ class Watcher:
                 await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS)) - 1])
 
     async def _until_news(self) -> None:
-        """Watch until a session is added, or the channel breaks."""
+        """Watch until a session is added, the last one has left, or the channel breaks."""
         both = [asyncio.ensure_future(self._watch()), asyncio.ensure_future(self._news.wait())]
         try:
             done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -127,6 +128,8 @@ class Watcher:
     def _forget(self, watched: _Watched) -> None:
         if self._followed.get(watched.session) is watched:
             del self._followed[watched.session]
+            if not self._followed:
+                self._news.set()  # nothing runs where nothing is followed: a channel keeps some machines awake
 
 
 class _Watched:

@@ -12,7 +12,7 @@ from fleet.model.reach import Reach
 from fleet.model.run import Run
 from fleet.model.session import Slot
 
-RUN_ON = frozenset({"ssh"})  # kinds of hosts, beside this machine, that sessions run on
+RUN_ON = frozenset({"ssh", "sprite"})  # kinds of hosts, beside this machine, that sessions run on
 
 
 class Crew(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +48,10 @@ def hosts_of(settings: Settings) -> dict[str, Reach]:
 
 
 def crews_of(settings: Settings) -> tuple[Crew, ...]:
-    """The workers of the settings. A host that no worker names is a worker itself."""
+    """The workers of the settings. A host that no worker names is a worker itself, if it has an agent.
+
+    A sprite may be declared only to be watched: no task shall wake it then.
+    """
     hosts = {host.name: host for host in settings.hosts}
     crews = []
     for worker in settings.workers:
@@ -61,7 +64,7 @@ def crews_of(settings: Settings) -> tuple[Crew, ...]:
         crews.append(Crew(name=worker.id, host=host, most=worker.max_concurrent_tasks, capabilities=able))
     manned = {worker.host for worker in settings.workers if isinstance(worker.host, str)}
     for name, reach in hosts.items():
-        if reach.kind in RUN_ON and name not in manned:
+        if reach.kind in RUN_ON and reach.agent_binary and name not in manned:
             able = frozenset(reach.capabilities)
             crews.append(Crew(name=name, host=name, most=reach.max_concurrent_tasks, capabilities=able))
     return tuple(crews)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fleet.errors import FleetError, NotFound
-from fleet.hosts.probe import probe
-from fleet.hosts.transport import Transport
+from fleet.hosts.probe import probe, sighted
+from fleet.hosts.transport import SupportsSight, Transport
 from fleet.hosts.watcher import Watcher
 from fleet.model.host import Host
 from fleet.model.reach import Reach
@@ -123,6 +123,9 @@ class Hosts:
         """One probe. What it finds is a value, whatever it is."""
         site = self.site(name)
         assert site.reach is not None
+        known = self.health.get(name)
+        if isinstance(site.transport, SupportsSight) and known is not None and known.state == "up":
+            return await sighted(name, site.reach, site.transport)
         found = await probe(name, site.reach, site.transport, seconds=self._house.settings.timeouts.health_probe)
         site.as_root = found.as_root
         return found.host

@@ -8,6 +8,7 @@ from typing import NoReturn
 from fleet.config.home import Home
 from fleet.errors import TransportError
 from fleet.hosts.follower import Follower
+from fleet.hosts.kinds import working_directory
 from fleet.hosts.session import HostedSession
 from fleet.hosts.transport import Completed, Transport
 from fleet.hosts.watch import LocalWatch
@@ -78,8 +79,8 @@ def here(name: str, transport: Transport, home: Home) -> Site:
 
 def there(name: str, transport: Transport, reach: Reach, log: Callable[..., object]) -> Site:
     """Another machine: its sessions are followed over one channel."""
-    directory = reach.working_directory.rstrip("/") or "/"
-    state = f"{reach.working_directory.rstrip('/')}/{OWN}"
+    directory = working_directory(reach).rstrip("/") or "/"
+    state = f"{directory.rstrip('/')}/{OWN}"
 
     def told(event: str, **fields: object) -> None:
         log(event, host=name, **fields)

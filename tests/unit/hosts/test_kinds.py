@@ -10,7 +10,7 @@ import pytest
 from fleet import hosts, plugins
 from fleet.config.settings import Host, Settings
 from fleet.errors import HostUnfit, NotFound
-from fleet.hosts.kinds import passed_on, sessions_root, sprite_name
+from fleet.hosts.kinds import passed_on, sprite_name, working_directory
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.sprite.transport import SpriteTransport
 from fleet.hosts.ssh.transport import SshTransport
@@ -50,10 +50,10 @@ def test_a_kind_that_is_not_registered() -> None:
     assert "ssh" in caught.value.hint
 
 
-def test_where_sessions_are() -> None:
-    """They are below the working directory; of a sprite that names none, below its home."""
-    assert sessions_root(BUILDER) == "/srv/work/.fleet/sessions"
-    assert sessions_root(Reach(kind="sprite", host="one")) == "/home/sprite/.fleet/sessions"
+def test_where_work_happens() -> None:
+    """In the working directory; on a sprite that names none, in its home."""
+    assert working_directory(BUILDER) == "/srv/work/"
+    assert working_directory(Reach(kind="sprite", host="one")) == "/home/sprite"
 
 
 def test_what_is_passed_on() -> None:
