@@ -338,6 +338,56 @@ def _listed(kind: type[StrEnum], some: frozenset[Any]) -> str:
     return ", ".join(f"`{state.value}`" for state in kind if state in some)
 
 
+# http
+
+
+def http_page() -> str:
+    """Every route: its parameters, what it takes and what it gives."""
+    from fleet.api.app import make_routes
+    from fleet.config.settings import Api
+
+    document = make_routes(None, Api()).openapi_schema.to_schema()
+    routes = [(verb.upper(), path, about) for path, verbs in document["paths"].items() for verb, about in verbs.items()]
+    rows = [(f"`{verb} {path}`", about["description"].split("\n")[0]) for verb, path, about in routes]
+    parts = [table(("route", "does"), rows), "## Each route"]
+    for verb, path, about in routes:
+        parts += [f"### {verb} {path}", about["description"], _parameters(about), _bodies(about)]
+    return joined(parts)
+
+
+def _parameters(about: dict[str, Any]) -> str:
+    found = about.get("parameters", [])
+    rows = [(f"`{one['name']}`", one["in"], one.get("description", ""), _schema(one["schema"])) for one in found]
+    return table(("parameter", "in", "meaning", "type"), rows) if rows else ""
+
+
+def _bodies(about: dict[str, Any]) -> str:
+    lines = []
+    for media, body in about.get("requestBody", {}).get("content", {}).items():
+        lines.append(f"Takes `{media}`: {_schema(body['schema'])}.")
+    for status, answer in about["responses"].items():
+        for media, body in answer.get("content", {}).items():
+            if status.startswith("2"):
+                lines.append(f"Answers {status}, `{media}`: {_schema(body['schema'])}.")
+    return "\n".join(lines)
+
+
+def _schema(schema: dict[str, Any]) -> str:
+    """A JSON schema in words."""
+    if "$ref" in schema:
+        return f"`{schema['$ref'].rpartition('/')[2]}`"
+    some = schema.get("oneOf") or schema.get("anyOf")
+    if some:
+        return " or ".join(dict.fromkeys(_schema(one) for one in some))
+    if schema.get("type") == "array":
+        return f"list of {_schema(schema.get('items', {}))}"
+    if "enum" in schema:
+        return ", ".join(f"`{one}`" for one in schema["enum"])
+    bounds = [f"{schema[key]}" for key in ("minimum", "maximum") if key in schema]
+    default = f", {schema['default']} if not given" if schema.get("default") is not None else ""
+    return f"{schema.get('type', 'any value')}{' ' + ' to '.join(bounds) if bounds else ''}{default}"
+
+
 # words
 
 
@@ -423,6 +473,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "reference/commands.md": {"commands": commands},
     "reference/errors.md": {"errors": errors_page},
     "reference/events.md": {"events": events},
+    "reference/http.md": {"http": http_page},
     "reference/settings.md": {"settings": settings_page},
     "reference/spec.md": {"specs": spec_page},
     "reference/states.md": {"states": states_page},

@@ -13,10 +13,12 @@ from fleet.errors import StoreCorrupt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fleet.api.desk import Desk
     from fleet.coders.coder import Coder
     from fleet.control.control import Control
     from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
+    from fleet.control.specs import Coders
     from fleet.hosts.kinds import HostKind
     from fleet.hosts.transport import Transport
     from fleet.model.reach import Reach
@@ -104,19 +106,43 @@ def _refuse_lost(home: Home) -> None:
 
 def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Control:
     """Every verb that a person can issue, in the name of whoever runs this."""
+    store = open_store(home, settings)
+    return make_control(home, settings, store, by=by or whoami(), after=mirroring(home, settings, store))
+
+
+def make_control(home: Home, settings: Settings, store: Store, *, by: str, after: Callable[[], object]) -> Control:
+    """The verbs over a store that is open, in somebody's name."""
     from fleet.control.control import Control
     from fleet.hosts.machine import local_host
     from fleet.plugins import check_coder
 
-    store = open_store(home, settings)
     return Control(
         store,
         home,
-        by=by or whoami(),
+        by=by,
         machine=local_host(),
         configured=settings.supervisor,
         check_coder=lambda name: check_coder(name, settings.own_coders),
-        after=mirroring(home, settings, store),
+        after=after,
+    )
+
+
+def open_desk(home: Home, settings: Settings, *, report: Callable[[str], object]) -> Desk:
+    """What the API works with. To be made in the loop that serves it."""
+    import os
+
+    from fleet.api.desk import Desk
+
+    store = open_store(home, settings)
+    after = mirroring(home, settings, store)
+    return Desk(
+        home,
+        settings,
+        store=store,
+        control=lambda over, current, by: make_control(home, current, over, by=by, after=after),
+        coders=lambda current: spec_coders(current, current.supervisor.coder),
+        base=os.getcwd(),
+        report=report,
     )
 
 
@@ -226,6 +252,21 @@ def load_coder(name: str, settings: Settings) -> Coder:
         return made
     found: Coder = plugins.load("coders", name)
     return found
+
+
+def spec_coders(settings: Settings, default: str) -> Coders:
+    """What is to be known of coders to read a spec; each is loaded once."""
+    from functools import cache
+
+    from fleet.control.specs import Coders
+    from fleet.plugins import check_coder
+
+    load = cache(lambda name: load_coder(name, settings))
+    return Coders(
+        default=default,
+        check=lambda name: check_coder(name, settings.own_coders),
+        permissions=lambda name, task: load(name).permissions(task.worker.tools, task.worker.tool_profile),
+    )
 
 
 def mirroring(home: Home, settings: Settings, reads: Reads) -> Callable[[], object]:

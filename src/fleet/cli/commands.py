@@ -55,5 +55,6 @@ COMMANDS = (
     Command("stop", "steer", "stop", "cancel a task, or all that has not ended"),
     Command("hosts", "machines", "hosts", "the machines that sessions run on: list, add, probe, drain"),
     Command("exec", "machines", "exec", "run a command on the hosts"),
+    Command("serve", "open", "serve", "the API: HTTP and events, for other programs"),
     Command("ledger", "open", "ledger", "the record of everything: tail, export, verify"),
 )

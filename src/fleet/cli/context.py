@@ -86,8 +86,9 @@ class Context:
 
     def print_json(self, value: object) -> None:
         """The same object that the API gives. The ledger leaves out what has its default; here every field is there."""
-        whole = [_whole(each) for each in value] if isinstance(value, list) else _whole(value)
-        self.out.write(encode_json(whole) + "\n")
+        from fleet.projections.whole import whole
+
+        self.out.write(encode_json(whole(value)) + "\n")
 
     def print_lines(self, lines: Iterator[str]) -> None:
         """Data that may be long: written as it comes."""
@@ -117,9 +118,3 @@ def silence_broken_pipe() -> None:
     """After `fleet ... | head`: nothing more can be written, and that is no error."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _whole(value: object) -> object:
-    import msgspec
-
-    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value

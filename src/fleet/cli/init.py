@@ -41,6 +41,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         force=args.force,
         open_store=lambda force: wiring.prepare_store(home, load(home), force=force),
         init_beads=lambda force: wiring.init_beads(home, load(home), force),
+        owner=wiring.whoami(),
     )
     notes = list(prepared.notes)
     if args.here:

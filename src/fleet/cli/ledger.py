@@ -68,7 +68,7 @@ def _tail(args: argparse.Namespace, context: Context) -> int:
     subject = context.reads.find(args.task).uid if args.task else None
     bell = context.reads.listen() if args.follow else None  # before looking, so that nothing falls between
     try:
-        position = _end(context) if args.follow else ""
+        position = context.reads.end() if args.follow else ""
         newest = context.reads.last(args.lines, subject=subject)
         shown = {entry.seq for entry in newest}  # some may have come after the position was taken
         _print(context, newest)
@@ -84,17 +84,6 @@ def _tail(args: argparse.Namespace, context: Context) -> int:
         if bell is not None:
             bell.close()
     return 0
-
-
-def _end(context: Context) -> str:
-    """The position after all that is there now."""
-    newest = context.reads.last(1)
-    if not newest:
-        return ""
-    position = ""
-    while (batch := context.reads.feed(position, limit=10_000)).entries:
-        position = batch.position
-    return position
 
 
 def _print(context: Context, entries: list[Entry]) -> None:

@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fleet.cli.event_words import used
-from fleet.cli.run_view import end_of_feed
 from fleet.cli.transcript import one_line, printable
 from fleet.cli.words import count, now_ms, span
 from fleet.errors import FleetError
@@ -63,7 +62,7 @@ class Live:
     def begin(self, house: House) -> None:
         """From here on."""
         self._house = house
-        self._position = end_of_feed(house.store)
+        self._position = house.store.end()
 
     def heard(self, event: str, fields: dict[str, Any]) -> None:
         """A line of the supervisor's own log: said if a person should know, and not twice in a row."""

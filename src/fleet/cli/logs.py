@@ -21,14 +21,13 @@ from fleet.cli.parsing import positive
 from fleet.errors import FleetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fleet.cli.context import Context
     from fleet.cli.transcript import Transcript
     from fleet.model.receipt import Usage
     from fleet.model.task import Task
 
-BLOCK = 1 << 16
 POLL_SECONDS = 1.0  # the safety net; the bell wakes us at once
 REST_SECONDS = 0.05  # many commits make one look
 SESSION = re.compile(r"(.+)\.\d+")
@@ -64,7 +63,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     except OSError as exc:
         raise FleetError(f"{file} cannot be read: {exc.strerror}") from exc
     if context.json:
-        context.print_json({"task": uid, "file": str(file), "records": [_decoded(line) for line in tail.shown]})
+        from fleet.projections.logs import decoded
+
+        context.print_json({"task": uid, "file": str(file), "records": [decoded(line) for line in tail.shown]})
         return 0
     context.print_lines(iter(tail.shown))
     if not args.raw:
@@ -82,25 +83,21 @@ class Tail:
 
 
 def _tail(file: Path, only: str | None, most: int, *, raw: bool) -> Tail:
-    """The last lines of a file that may be long: as much of its end is read as is needed, no more."""
+    """The last lines of a file that may be long."""
     from fleet.cli.transcript import Transcript
+    from fleet.projections.logs import tail
 
-    with file.open("rb") as opened:
-        size, block = opened.seek(0, os.SEEK_END), BLOCK
-        while True:
-            start = max(0, size - block)
-            opened.seek(start)
-            data = opened.read(size - start)
-            whole = data[: data.rfind(b"\n") + 1]
-            records = whole.splitlines(keepends=True)[1 if start else 0 :]
-            transcript = Transcript()
-            shown = list(_rendered(records, only, transcript, raw=raw))
-            if len(shown) >= most or not start:
-                return Tail(shown[-most:], start + len(whole), transcript)
-            block *= 4
+    last: list[Transcript] = []
+
+    def shown(records: Sequence[bytes]) -> list[str]:
+        last[:] = [Transcript()]
+        return list(_rendered(records, only, last[0], raw=raw))
+
+    lines, at = tail(file, most, shown)
+    return Tail(lines, at, last[0])
 
 
-def _rendered(records: list[bytes], only: str | None, transcript: Transcript, *, raw: bool) -> Iterator[str]:
+def _rendered(records: Sequence[bytes], only: str | None, transcript: Transcript, *, raw: bool) -> Iterator[str]:
     from fleet.cli.transcript import read
 
     for line in records:
@@ -229,12 +226,3 @@ def used(usage: Usage, peak_context_tokens: int) -> str:
     parts += [f"${usage.cost_microusd / 1_000_000:.4f}"] if usage.cost_microusd else []
     parts += [f"context at most {peak_context_tokens:,}"] if peak_context_tokens else []
     return ", ".join(parts)
-
-
-def _decoded(line: str) -> object:
-    import msgspec
-
-    try:
-        return msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        return line

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.cli.live import Live
     from fleet.supervisor.house import House
-    from fleet.supervisor.supervisor import Supervised
+    from fleet.supervisor.supervisor import Supervised, Supervisor
 
 NOT_STARTED = NOT_FINISHED = 3
 LOOK_SECONDS = 0.2  # between two looks at what happened, to print it
@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--detach", action="store_true", help="run in the background")
     parser.add_argument("--supervisor", metavar="NAME", help="with stop: only this one, of several")
     parser.add_argument("--stop-agents", action="store_true", help="end the agents too, when it ends")
+    parser.add_argument("--serve", action="store_true", help="serve the API too, where [api] says")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing while it runs")
 
 
@@ -65,14 +66,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         from fleet.plugins import check_coder
 
         check_coder(args.coder, context.settings.own_coders)
+    if args.serve and args.detach:
+        raise UsageError("--serve goes with a supervisor that stays", hint="fleet serve, beside fleet run --detach")
     return _detach(args, context) if args.detach else _supervise(args, context)
 
 
 def _spec(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli import run_spec
 
-    if args.drain or args.stop_agents:
-        raise UsageError("--drain and --stop-agents are for supervising the whole queue; a run ends by itself")
+    if args.drain or args.stop_agents or args.serve:
+        raise UsageError("--drain, --stop-agents and --serve are for supervising the whole queue; a run ends by itself")
     if args.run is None:
         return run_spec.run(args, context)
     if args.verb is not None or args.dry_run or args.max_workers or args.coder or args.model:
@@ -95,7 +98,7 @@ def _supervise(args: argparse.Namespace, context: Context) -> int:
     try:
         with guard(home.path, house.name, alone=house.alone):
             live.begin(house)
-            done = asyncio.run(_alive(house, live, args))
+            done = asyncio.run(_alive(house, live, args, context))
         live.conclude(done)
     finally:
         house.store.close()
@@ -118,7 +121,7 @@ def _print_sum(done: Supervised, context: Context, *, quiet: bool) -> None:
         context.print(msgspec.json.encode({"summary": done}).decode())
 
 
-async def _alive(house: House, live: Live, args: argparse.Namespace) -> Supervised:
+async def _alive(house: House, live: Live, args: argparse.Namespace, context: Context) -> Supervised:
     import asyncio
     import signal
 
@@ -137,11 +140,30 @@ async def _alive(house: House, live: Live, args: argparse.Namespace) -> Supervis
 
     watching = loop.create_task(watch())
     try:
-        return await supervisor.run()
+        if not args.serve:
+            return await supervisor.run()
+        return await _served(supervisor, context)
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
         live.step()
+
+
+async def _served(supervisor: Supervisor, context: Context) -> Supervised:
+    """Supervise, and serve the API as long as that goes on."""
+    import asyncio
+
+    from fleet.cli.serve import serving
+    from fleet.config.settings import Api
+
+    api: Api = context.settings.api
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serving(api, context, stop))
+        try:
+            return await supervisor.run()
+        finally:
+            stop.set()
 
 
 def _detach(args: argparse.Namespace, context: Context) -> int:

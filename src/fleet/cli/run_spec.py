@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 from fleet.errors import Supervised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from fleet.cli.context import Context
     from fleet.cli.run_view import View
     from fleet.control.specs import ReadSpec
-    from fleet.model.permission import Permission
     from fleet.model.spec import TaskSpec
     from fleet.projections.plan import Plan
     from fleet.store.reads import Reads
@@ -25,7 +22,6 @@ INTERRUPTED, TERMINATED = 130, 143
 def run(args: argparse.Namespace, context: Context) -> int:
     """Read the spec, submit it, and stay with it."""
     from fleet.cli.add import directory
-    from fleet.cli.run_view import end_of_feed
     from fleet.cli.words import count
     from fleet.config.home import require
     from fleet.model.spec import DEFAULT_WORKERS
@@ -37,7 +33,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.dry_run:
         return _print_plan(_plan(found, most, args, context), context)
     require(context.home)
-    position = end_of_feed(context.control.reads)
+    position = context.control.reads.end()
     made = context.control.submit(found.spec, max_workers=most, base=directory(None)).run
     context.close()  # the supervisor opens the store in its own way
     if not context.json:
@@ -49,10 +45,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def go_on(args: argparse.Namespace, context: Context) -> int:
     """A run that is there already: supervise it to its end, or follow it."""
-    from fleet.cli.run_view import end_of_feed
-
     made = context.reads.find_run(args.run)
-    position = end_of_feed(context.reads)
+    position = context.reads.end()
     context.close()
     if args.detach:
         return _detach(made.id, context)
@@ -95,20 +89,16 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
     from msgspec.structs import replace
 
     from fleet.cli.add import directory
-    from fleet.control.specs import Coders, read_spec
+    from fleet.control.specs import read_spec
     from fleet.plugins import check_coder
+    from fleet.wiring import spec_coders
 
     settings = context.settings
     if args.coder:
         check_coder(args.coder, settings.own_coders)
     default = args.coder or settings.supervisor.coder
-    coders = Coders(
-        default=default,
-        check=lambda name: check_coder(name, settings.own_coders),
-        permissions=_permissions(context),
-    )
     hosts = {host.name: host.kind for host in settings.hosts}
-    found = read_spec(args.verb, base=directory(None), coders=coders, hosts=hosts)
+    found = read_spec(args.verb, base=directory(None), coders=spec_coders(settings, default), hosts=hosts)
     tasks = tuple(_with_defaults(task, args.coder, args.model, default) for task in found.spec.tasks)
     return replace(found, spec=replace(found.spec, tasks=tasks))
 
@@ -124,18 +114,9 @@ def _with_defaults(task: TaskSpec, coder: str | None, model: str | None, default
     return replace(task, coder=mine, model=fits)
 
 
-def _permissions(context: Context) -> Callable[[str, TaskSpec], Sequence[Permission]]:
-    """What each coder makes of the tools of a task; a coder is loaded once."""
-    from functools import cache
-
-    from fleet.wiring import load_coder
-
-    load = cache(lambda name: load_coder(name, context.settings))
-    return lambda name, task: load(name).permissions(task.worker.tools, task.worker.tool_profile)
-
-
 def _plan(found: ReadSpec, most: int, args: argparse.Namespace, context: Context) -> Plan:
     from fleet.projections.plan import plan
+    from fleet.wiring import spec_coders
 
     configured = context.settings.supervisor
     coder = args.coder or configured.coder
@@ -145,7 +126,7 @@ def _plan(found: ReadSpec, most: int, args: argparse.Namespace, context: Context
         max_workers=most,
         default_coder=coder,
         default_model=model,
-        permissions=_permissions(context),
+        permissions=spec_coders(context.settings, coder).permissions,
         shares=configured.share_directories or configured.isolation == "worktree",
     )
 
@@ -182,7 +163,7 @@ def _supervise(run_id: str, context: Context, position: str, *, quiet: bool) -> 
     from contextlib import ExitStack, closing
 
     from fleet import wiring
-    from fleet.cli.run_view import end_of_feed, view_of
+    from fleet.cli.run_view import view_of
     from fleet.model.spec import DEFAULT_WORKERS
     from fleet.supervisor.guard import guard
     from fleet.supervisor.house import Only
@@ -198,7 +179,7 @@ def _supervise(run_id: str, context: Context, position: str, *, quiet: bool) -> 
             return position, 0
         view = stack.enter_context(closing(view_of(context, house.store, run_id, position, quiet=quiet)))
         code = asyncio.run(_alive(house, view))
-        position = end_of_feed(house.store)
+        position = house.store.end()
     _hand_on(run_id, context)
     return position, code
 
@@ -237,7 +218,7 @@ async def _alive(house: Any, view: View) -> int:
 
 def _follow(run_id: str, context: Context, position: str, *, quiet: bool) -> tuple[str, int]:
     """Look on while somebody else supervises, until the run is over or nobody does any more."""
-    from fleet.cli.run_view import end_of_feed, view_of
+    from fleet.cli.run_view import view_of
     from fleet.projections.runs import run_view
     from fleet.supervisor.guard import holders
 
@@ -253,7 +234,7 @@ def _follow(run_id: str, context: Context, position: str, *, quiet: bool) -> tup
     finally:
         bell.close()
         view.close()
-    return end_of_feed(reads), 0
+    return reads.end(), 0
 
 
 def _interrupted(run_id: str, context: Context) -> None:

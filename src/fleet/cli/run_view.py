@@ -168,13 +168,6 @@ def view_of(context: Context, reads: Reads, run: str, position: str, *, quiet: b
     return Lines(context, reads, run, position)
 
 
-def end_of_feed(reads: Reads) -> str:
-    """The position after all that has happened."""
-    last = reads.last(1)
-    placed = reads.place(last[-1].seq) if last else None
-    return placed[1] if placed else ""
-
-
 def summary(view: RunView) -> str:
     """One line: how many are in which state."""
     named = ("queued", "running", "verifying", "blocked", "completed", "partial", "failed", "cancelled")

@@ -93,6 +93,16 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "secrets.env"
 
     @property
+    def tokens(self) -> Path:
+        """Who may use the API, each with a token."""
+        return self.path / "api-tokens"
+
+    @property
+    def requests(self) -> Path:
+        """What was answered to requests that carried an idempotency key."""
+        return self.path / "requests"
+
+    @property
     def exists(self) -> bool:
         """Whether somebody has made this home."""
         return looks_like_home(self.path)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from fleet.config import tokens
 from fleet.config.edit import lock_path, new_draft
 from fleet.config.files import failed, locked, sync_directory, write_atomic
 from fleet.config.home import Home
@@ -31,11 +32,13 @@ def prepare(
     force: bool = False,
     open_store: Callable[[bool], list[str]] | None = None,
     init_beads: Callable[[bool], str | None] | None = None,
+    owner: str = "",
 ) -> Prepared:
     """Make what is missing of a home. A second time does nothing; `force` also repairs what is damaged.
 
     The store and beads come last, when fleet.toml can be read: `open_store` makes the database, `init_beads`
-    the queue of bd where that is the source; both get `force` and may have something to tell.
+    the queue of bd where that is the source; both get `force` and may have something to tell. The `owner`, where
+    one is named, gets a token for the API.
     """
     created = not home.exists
     _make_directories(home)
@@ -49,6 +52,8 @@ def prepare(
         ) from exc
     if open_store:
         notes += open_store(force)
+    if owner and not home.tokens.exists():
+        tokens.add(home, _printable(owner), tokens.Role.ADMIN)
     if init_beads:
         notes += filter(None, [init_beads(force)])
     return Prepared(created, notes)
@@ -59,6 +64,11 @@ def keep_out_of_git(home: Home) -> None:
     path = home.path / ".gitignore"
     if not path.exists():
         write_atomic(path, b"*\n", mode=0o644)
+
+
+def _printable(name: str) -> str:
+    """A person's name on this machine, as the name of a token."""
+    return "".join(char if char.isascii() and char.isalnum() else "-" for char in name).strip("-")[:64] or "owner"
 
 
 def _make_directories(home: Home) -> None:
@@ -80,7 +90,7 @@ def _make(directory: Path) -> None:
 def _restrict(home: Home, *, force: bool) -> list[str]:
     """Keep others out: with force by changing modes, else by saying what is open."""
     notes = []
-    for path, mode in ((home.path, 0o700), (home.secrets, 0o600)):
+    for path, mode in ((home.path, 0o700), (home.secrets, 0o600), (home.tokens, 0o600)):
         if not path.exists() or not (present := stat.S_IMODE(path.stat().st_mode)) & 0o077:
             continue
         if not force:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fleet import plugins
 from fleet.config.fields import KeyPath
 from fleet.config.problems import Problem
-from fleet.config.specs.document import read
+from fleet.config.specs.document import Document, read
 from fleet.config.specs.draft import Draft, draft
 from fleet.config.specs.paths import path_problems, placed
 from fleet.errors import SpecError
@@ -41,7 +41,11 @@ class ReadSpec(msgspec.Struct, frozen=True):
 
 def read_spec(word: str, *, base: str, coders: Coders, hosts: Mapping[str, str] = NO_HOSTS) -> ReadSpec:
     """The spec in a file. Raises SpecError with every problem that it has. `hosts`: name and kind of each."""
-    document = read(word)
+    return take_spec(read(word), base=base, coders=coders, hosts=hosts)
+
+
+def take_spec(document: Document, *, base: str, coders: Coders, hosts: Mapping[str, str] = NO_HOSTS) -> ReadSpec:
+    """The spec in a document. Raises SpecError with every problem that it has."""
     found = draft(document.value)
     problems = [*found.problems, *_problems(found, base, coders, hosts)]
     if problems:

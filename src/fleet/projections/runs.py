@@ -9,6 +9,7 @@ from fleet.model.states import IN_PROGRESS, Result, RunState, Source, TaskState
 from fleet.model.task import Task
 from fleet.policy.limits import used_by
 from fleet.projections.status import COUNTED
+from fleet.store.asks import LIMIT
 from fleet.store.reads import Reads
 
 PASSED, FAILED, NOT_FINISHED = 0, 1, 3  # exit codes
@@ -117,12 +118,12 @@ def live(reads: Reads, run_id: str, now: int) -> list[Live]:
     return sorted(found, key=lambda each: -each.elapsed_ms)
 
 
-def results(reads: Reads, run_id: str) -> list[TaskResult]:
-    """What came of every task of a run, in the order of its spec."""
+def results(reads: Reads, run_id: str, *, limit: int | None = None) -> list[TaskResult]:
+    """What came of every task of a run, or of the first of them, in the order of its spec."""
     of_task: dict[str, list[Receipt]] = {}
     for receipt in reads.receipts(run=run_id):
         of_task.setdefault(receipt.task, []).append(receipt)
-    return [_result(reads, task, of_task.get(task.uid, [])) for task in reads.tasks(run=run_id)]
+    return [_result(reads, task, of_task.get(task.uid, [])) for task in reads.tasks(run=run_id, limit=limit or LIMIT)]
 
 
 def _result(reads: Reads, task: Task, receipts: list[Receipt]) -> TaskResult:

@@ -56,7 +56,11 @@ class Tx(Protocol):
         """The hash of an event, and the position in the feed after it."""
 
     def feed(self, after: str, limit: int) -> tuple[list[Row], str]:
-        """Events (seq, hash, body) after a position, in an order that a reader can resume from and miss nothing."""
+        """Events (seq, hash, body, position) after a position, in an order that a reader can resume from and miss
+        nothing; and the position after the last of them. ValueError: that is no position."""
+
+    def end(self) -> str:
+        """The position after all that a reader of the feed would be given now."""
 
 
 class Bell(Protocol):

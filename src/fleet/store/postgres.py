@@ -124,8 +124,15 @@ class PostgresTx:
             seq,
             limit,
         )
-        position = f"{found[-1][3]}.{found[-1][0]}" if found else (after or "0.0")
-        return [row[:3] for row in found], position
+        placed = [(*row[:3], f"{row[3]}.{row[0]}") for row in found]
+        return placed, str(placed[-1][3]) if placed else (after or "0.0")
+
+    def end(self) -> str:
+        found = self.rows(
+            "SELECT xid::text, seq FROM events WHERE xid < pg_snapshot_xmin(pg_current_snapshot())"
+            " ORDER BY xid DESC, seq DESC LIMIT 1"
+        )
+        return f"{found[0][0]}.{found[0][1]}" if found else "0.0"
 
 
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fleet.errors import UsageError
 from fleet.model.host import Host
 from fleet.model.ids import resolve
 from fleet.model.intent import Intent
@@ -30,6 +31,7 @@ class Batch(msgspec.Struct, frozen=True):
 
     entries: list[Entry]
     position: str
+    positions: list[str] = []  # after each entry
 
 
 class Reads:
@@ -187,20 +189,35 @@ class Reads:
         from fleet.store import ledger  # not at the top: most commands read no event, and start faster without them
 
         def ask(tx: Tx) -> Batch:
-            found, position = tx.feed(after, limit)
-            return Batch([ledger.entry(row) for row in found], position)
+            try:
+                found, position = tx.feed(after, limit)
+            except UnicodeError:  # of a damaged event, not of the position
+                raise
+            except ValueError as exc:
+                raise UsageError(f"`{after}` is no position in the feed of this ledger") from exc
+            return Batch([ledger.entry(row[:3]) for row in found], position, [row[3] for row in found])
 
         return self._engine.read(ask)
+
+    def end(self) -> str:
+        """The position after all that the feed would give now. Costs the same at any size of the ledger."""
+        return self._engine.read(lambda tx: tx.end())
 
     def place(self, seq: int) -> tuple[bytes, str] | None:
         """The hash of an event and the position in the feed after it; None where there is no such event."""
         return self._engine.read(lambda tx: tx.place(seq))
 
+    def newest(self, subject: str) -> int:
+        """The sequence of a subject's newest event; 0 where it has none."""
+        from fleet.store import ledger
+
+        return self._engine.read(lambda tx: ledger.head(tx, subject)[0])
+
     def is_told(self, subject: str, position: str) -> bool:
         """Whether a reader of the feed at this position was given all events of a subject; rows may be ahead of it."""
         newest = self.last(1, subject=subject)
         place = self.place(newest[-1].seq) if newest else None
-        return place is None or _order(place[1]) <= _order(position)
+        return place is None or order_of(place[1]) <= order_of(position)
 
     def last(self, limit: int, *, subject: str | None = None) -> list[Entry]:
         """The newest events, oldest of them first."""
@@ -221,6 +238,6 @@ class Reads:
         return self._engine.read(lambda tx: ledger.of_subject(tx, subject))
 
 
-def _order(position: str) -> tuple[int, ...]:
+def order_of(position: str) -> tuple[int, ...]:
     """A position, as something that can be compared."""
     return tuple(int(part) for part in position.split(".")) if position else ()

@@ -25,6 +25,12 @@ from fleet.store.reads import Reads
 class Store(Reads):
     """Questions and verbs. A verb that raises has written nothing."""
 
+    def unmoved(self, subject: str, seq: int) -> Store:
+        """This store, for one verb that happens only while the newest event of a subject is this one."""
+        from fleet.store.unmoved import Unmoved
+
+        return Store(Unmoved(self._engine, subject, seq), prefix=self.prefix)
+
     # the queue
 
     def submit(self, new: Sequence[NewTask], *, by: str, run: NewRun | None = None) -> Pending[list[Task]]:

@@ -45,6 +45,9 @@ def values(field: Field) -> st.SearchStrategy[Any]:
         "store.password_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
         "sprites.url": st.sampled_from(["https://api.example.com", "http://127.0.0.1:8080"]),
         "sprites.token_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
+        "api.host": st.sampled_from(["127.0.0.1", "::1", "fleet.example"]),
+        "api.names": st.lists(st.sampled_from(["fleet.example", "[::1]"]), max_size=2).map(tuple),
+        "api.origins": st.lists(st.sampled_from(["https://desk.example"]), max_size=1).map(tuple),
         "alerts.webhook_env": st.from_regex(r"[A-Z_][A-Z0-9_]*", fullmatch=True),
     }
     names = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)

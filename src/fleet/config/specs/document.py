@@ -36,7 +36,11 @@ def read(word: str) -> Document:
     source = "stdin" if word == "-" else word
     stem = "run" if word == "-" else os.path.basename(word)
     suffix = os.path.splitext(stem)[1].lower()
-    kind = FORMATS.get(suffix) or _guess(data, source)
+    return parse(data, FORMATS.get(suffix) or _guess(data, source), source=source, stem=stem)
+
+
+def parse(data: bytes, kind: str, *, source: str, stem: str = "run") -> Document:
+    """The document in some bytes of a known format."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:

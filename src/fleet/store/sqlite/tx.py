@@ -85,5 +85,9 @@ class SqliteTx:
 
     def feed(self, after: str, limit: int) -> tuple[list[Row], str]:
         start = int(after or 0)
-        found = self.rows("SELECT seq, hash, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?", start, limit)
+        sql = "SELECT seq, hash, body, CAST(seq AS TEXT) FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+        found = self.rows(sql, start, limit)
         return found, str(found[-1][0] if found else start)
+
+    def end(self) -> str:
+        return str(self.rows("SELECT max(seq) FROM events")[0][0] or 0)

@@ -1,0 +1,291 @@
+"""Routes that look: runs, workers, tasks, sessions, logs, artifacts, receipts, questions, hosts, settings."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import msgspec
+from litestar import Request, Response, get
+from litestar.params import PathParameter, QueryParameter
+from litestar.response import File
+
+from fleet import __version__
+from fleet.api.answers import NEEDS_ADMIN, NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw
+from fleet.api.views import ConfigView, Health, RunDetail, RunList, TaskView
+from fleet.errors import FleetError, NotFound
+from fleet.model.host import Host
+from fleet.model.ids import run_subject
+from fleet.model.session import Session
+from fleet.model.states import TaskState
+from fleet.model.task import Task
+from fleet.policy.redaction import redacted
+from fleet.projections import queue, receipts, runs
+from fleet.projections.inspect import Inspection, inspect
+from fleet.projections.logs import LogTail, log_tail
+from fleet.projections.queue import Question, TaskDetail, TaskLine, Wanted
+from fleet.projections.receipts import Kept, ReceiptView
+from fleet.projections.status import COUNTED, Status, status
+from fleet.projections.why import Why, why
+from fleet.projections.workers import RunWorkers, run_workers
+from fleet.store import taskfile
+from fleet.store.reads import Reads
+
+Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="At most so many.")]
+MOST_LINES = 5000
+
+
+def now_ms() -> int:
+    """The clock."""
+    return time.time_ns() // 1_000_000
+
+
+@get("/v1/fleet/health", tags=["health"], security=[{}], sync_to_thread=False)
+def health() -> Response[Health]:
+    """Whether the server answers. The one route that needs no token, and so tells nothing else."""
+    return answer(Health(status="ok", version=__version__))
+
+
+@get("/v1/fleet/status", tags=["runs"], guards=NEEDS_READ)
+async def fleet_status(request: Request[Any, Any, Any], run: OfRun = None) -> Response[Status]:
+    """Where everything stands: counts, runs that go on, what needs a person, supervisors."""
+    desk = desk_of(request)
+    only = None if run is None else checked(run)
+
+    def look(reads: Reads) -> Status:
+        return status(reads, desk.home, reads.find_run(only).id if only else None)
+
+    return answer(await desk.ask(look))
+
+
+@get("/v1/fleet/runs", tags=["runs"], guards=NEEDS_READ)
+async def list_runs(request: Request[Any, Any, Any], limit: Limit = 50) -> Response[RunList]:
+    """The newest runs, and the counts of all tasks."""
+
+    def look(reads: Reads) -> RunList:
+        counts = reads.counts()
+        newest = [runs.run_view(reads, run.id) for run in reads.runs(limit=limit)]
+        return RunList(counts={name: counts.get(name, 0) for name in COUNTED}, runs=newest)
+
+    return raw(await desk_of(request).cached(f"runs {limit}", look))
+
+
+@get("/v1/fleet/runs/{run_id:str}", tags=["runs"], guards=NEEDS_READ)
+async def one_run(request: Request[Any, Any, Any], run_id: Word, limit: Limit = 200) -> Response[RunDetail]:
+    """A run, and what came of its first tasks. Its ETag goes with `If-Match` on what steers it."""
+    word = checked(run_id)
+
+    def look(reads: Reads) -> tuple[RunDetail, int]:
+        run = reads.find_run(word)
+        seq = reads.newest(run_subject(run.id))
+        view = runs.run_view(reads, run.id)
+        found = runs.results(reads, run.id, limit=limit)
+        return RunDetail(run=view, tasks=found, exit_code=view.exit_code), seq
+
+    view, seq = await desk_of(request).ask(look)
+    return answer(view, etag=seq)
+
+
+@get("/v1/fleet/runs/{run_id:str}/workers", tags=["runs"], guards=NEEDS_READ)
+async def workers_of_run(request: Request[Any, Any, Any], run_id: Word) -> Response[RunWorkers]:
+    """The workers of a run: who is at which task."""
+    word = checked(run_id)
+    return answer(await desk_of(request).ask(lambda reads: run_workers(reads, word)))
+
+
+@get("/v1/fleet/workers/{worker_id:str}", tags=["workers"], guards=NEEDS_READ)
+async def one_worker(request: Request[Any, Any, Any], worker_id: Word) -> Response[Inspection]:
+    """A worker at its task; a task or a session is taken too. Its ETag goes with `If-Match` on what steers it."""
+    word = checked(worker_id)
+
+    def look(reads: Reads) -> tuple[Inspection, int]:
+        found = inspect(reads, word)
+        return found, found.latest_event.seq if found.latest_event else 0
+
+    view, seq = await desk_of(request).ask(look)
+    return answer(view, etag=seq)
+
+
+@get("/v1/fleet/tasks", tags=["tasks"], guards=NEEDS_READ)
+async def list_tasks(
+    request: Request[Any, Any, Any],
+    limit: Limit = 100,
+    status: Annotated[list[TaskState] | None, QueryParameter(description="In these states; else in any.")] = None,
+    run: OfRun = None,
+    tag: Annotated[list[str] | None, QueryParameter(description="With all of these tags.")] = None,
+) -> Response[list[TaskLine]]:
+    """Tasks, the most urgent and oldest first where states are given, else by age."""
+    desk = desk_of(request)
+    only = None if run is None else checked(run)
+
+    def look(reads: Reads) -> list[TaskLine]:
+        run_id = reads.find_run(only).id if only else None
+        wanted = Wanted(run=run_id, tags=frozenset(tag or ())) if run_id or tag else None
+        states = frozenset(status) if status else None
+        return queue.lines(reads, desk.settings(), states=states, limit=limit, now=now_ms(), wanted=wanted)
+
+    return answer(await desk.ask(look))
+
+
+@get("/v1/fleet/tasks/{task_id:str}", tags=["tasks"], guards=NEEDS_READ)
+async def one_task(request: Request[Any, Any, Any], task_id: Word) -> Response[TaskDetail]:
+    """One task in full. Its ETag goes with `If-Match` on what changes it."""
+    desk, word = desk_of(request), checked(task_id)
+    view, seq = await desk.ask(lambda reads: task_view(desk, reads, reads.find(word)))
+    return answer(view, etag=seq)
+
+
+def task_view(desk: Any, reads: Reads, task: Task) -> TaskView:
+    """A task in full, and the sequence of its newest event."""
+    seq = reads.newest(task.uid)
+    try:
+        edited: dict[str, str | None] | FleetError = taskfile.edits(desk.home, task)
+    except FleetError as exc:
+        edited = exc
+    return queue.detail(reads, desk.settings(), task, now=now_ms(), edited=edited), seq
+
+
+@get("/v1/fleet/tasks/{task_id:str}/why", tags=["tasks"], guards=NEEDS_READ)
+async def why_task(request: Request[Any, Any, Any], task_id: Word) -> Response[Why]:
+    """Why a task is where it is, by what evidence, and what may be done."""
+    desk, word = desk_of(request), checked(task_id)
+    return answer(await desk.ask(lambda reads: why(reads, desk.settings(), reads.find(word), now=now_ms())))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/logs", tags=["tasks"], guards=NEEDS_READ)
+async def logs_of_task(
+    request: Request[Any, Any, Any],
+    task_id: Word,
+    lines: Annotated[int, QueryParameter(ge=1, le=MOST_LINES, description="How many records, from the end.")] = 100,
+) -> Response[LogTail]:
+    """The end of what the agent said; of one session, where its id is given."""
+    desk, word = desk_of(request), checked(task_id)
+    return answer(await desk.ask(lambda reads: log_tail(reads, desk.home, word, lines)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/sessions", tags=["sessions"], guards=NEEDS_READ)
+async def sessions_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[list[Session]]:
+    """The attempts at a task, oldest first."""
+    word = checked(task_id)
+    return answer(await desk_of(request).ask(lambda reads: reads.sessions(task=reads.find(word).uid)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/receipts", tags=["receipts"], guards=NEEDS_READ)
+async def receipts_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[list[ReceiptView]]:
+    """The verdicts on a task, oldest first."""
+    word = checked(task_id)
+    return answer(await desk_of(request).ask(lambda reads: receipts.receipts(reads, task=reads.find(word))))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/artifacts", tags=["artifacts"], guards=NEEDS_READ)
+async def artifacts_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[list[Kept]]:
+    """What a task left, by reference."""
+    desk, word = desk_of(request), checked(task_id)
+    return answer(await desk.ask(lambda reads: receipts.artifacts(reads, reads.find(word), desk.home.artifacts)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/artifacts/{sha256:str}", tags=["artifacts"], guards=NEEDS_READ)
+async def download(
+    request: Request[Any, Any, Any],
+    task_id: Word,
+    sha256: Annotated[str, PathParameter(pattern="^[0-9a-f]{64}$", description="Of one of its artifacts.")],
+) -> File:
+    """The bytes of an artifact that a receipt of the task refers to."""
+    desk, word = desk_of(request), checked(task_id)
+
+    def look(reads: Reads) -> Kept:
+        found = receipts.artifacts(reads, reads.find(word), desk.home.artifacts)
+        for one in found:
+            if one.sha256 == sha256 and one.kept_at is not None:
+                return one
+        raise NotFound(f"{word} has left no artifact {sha256[:12]}..., or its content is gone")
+
+    kept = await desk.ask(look)
+    name = quote(kept.path.rpartition("/")[2][:200] or kept.kind, safe="")
+    return File(
+        path=str(kept.kept_at),
+        media_type="application/octet-stream",  # never shown as a page, whatever an agent wrote
+        headers={
+            "content-disposition": f"attachment; filename*=UTF-8''{name}",
+            "x-content-type-options": "nosniff",
+            "content-security-policy": "default-src 'none'; sandbox",
+            "etag": f'"{sha256}"',
+        },
+    )
+
+
+@get("/v1/fleet/sessions", tags=["sessions"], guards=NEEDS_READ)
+async def list_sessions(request: Request[Any, Any, Any]) -> Response[list[Session]]:
+    """The sessions that are live now, the longest first."""
+    return answer(await desk_of(request).ask(lambda reads: reads.sessions(live=True)))
+
+
+@get("/v1/fleet/sessions/{session_id:str}", tags=["sessions"], guards=NEEDS_READ)
+async def one_session(request: Request[Any, Any, Any], session_id: Word) -> Response[Session]:
+    """One session."""
+    word = checked(session_id)
+    return answer(await desk_of(request).ask(lambda reads: reads.session(word)))
+
+
+@get("/v1/fleet/runs/{run_id:str}/receipts", tags=["receipts"], guards=NEEDS_READ)
+async def receipts_of_run(request: Request[Any, Any, Any], run_id: Word) -> Response[list[ReceiptView]]:
+    """The verdicts on the tasks of a run, oldest first."""
+    word = checked(run_id)
+    return answer(await desk_of(request).ask(lambda reads: receipts.receipts(reads, run=reads.find_run(word).id)))
+
+
+@get("/v1/fleet/questions", tags=["questions"], guards=NEEDS_READ)
+async def list_questions(request: Request[Any, Any, Any]) -> Response[list[Question]]:
+    """What agents ask of a person."""
+    return answer(await desk_of(request).ask(queue.questions))
+
+
+@get("/v1/fleet/hosts", tags=["hosts"], guards=NEEDS_READ)
+async def list_hosts(request: Request[Any, Any, Any]) -> Response[list[Host]]:
+    """What is known of each machine, since when, and by what evidence."""
+    return answer(await desk_of(request).ask(lambda reads: reads.hosts()))
+
+
+@get("/v1/fleet/config", tags=["config"], guards=NEEDS_ADMIN)
+async def config(request: Request[Any, Any, Any]) -> Response[ConfigView]:
+    """The settings in force. They name secrets and hold none; what looks like one all the same is put out."""
+    desk = desk_of(request)
+
+    def look(_: Reads) -> ConfigView:
+        from fleet.config.fields import fields
+        from fleet.config.stated import settings_file, stated_keys
+
+        stated, file = stated_keys(desk.home), settings_file(desk.home)
+        return ConfigView(
+            home=str(desk.home.path),
+            file=str(file) if file else None,
+            settings=msgspec.to_builtins(redacted(desk.settings())),
+            defaults=[field.key for field in fields() if field.key not in stated],
+        )
+
+    return answer(await desk.ask(look))
+
+
+ROUTES = [
+    health,
+    fleet_status,
+    list_runs,
+    one_run,
+    workers_of_run,
+    receipts_of_run,
+    one_worker,
+    list_tasks,
+    one_task,
+    why_task,
+    logs_of_task,
+    sessions_of_task,
+    receipts_of_task,
+    artifacts_of_task,
+    download,
+    list_sessions,
+    one_session,
+    list_questions,
+    list_hosts,
+    config,
+]

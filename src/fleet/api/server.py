@@ -1,0 +1,102 @@
+"""The server: its socket, its life from the first request to the last."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from fleet.api.app import make_app
+from fleet.api.desk import Desk
+from fleet.config.settings import Api
+from fleet.errors import Conflict, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GRACE_SECONDS = 3  # for requests that were begun
+BACKLOG = 2048
+MOST_HEADERS = 32 << 10  # bytes
+
+
+def check_place(api: Api, *, insecure: bool) -> None:
+    """Refuse to listen where others on the network could read the tokens."""
+    if bool(api.tls_cert) != bool(api.tls_key):
+        raise UsageError("api.tls_cert and api.tls_key are set together, or not at all")
+    if not (insecure or api.tls_cert or _is_loopback(api.host)):
+        raise UsageError(
+            f"{api.host} can be reached from elsewhere, and tokens would travel in the clear",
+            hint="set api.tls_cert and api.tls_key, or say --insecure behind something that encrypts",
+        )
+
+
+def bind(api: Api) -> socket.socket:
+    """The socket, bound and listening."""
+    host = api.host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, api.port), family=family, backlog=BACKLOG)
+    except OSError as exc:
+        raise Conflict(
+            f"cannot listen on {api.host}:{api.port}: {exc.strerror or exc}", hint="--port takes another one"
+        ) from exc
+
+
+def url_of(api: Api, bound: socket.socket) -> str:
+    """Where it can be asked."""
+    host, port = bound.getsockname()[:2]
+    scheme = "https" if api.tls_cert else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """uvicorn, whose signals are dealt with by whoever runs it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """None are taken."""
+        yield
+
+
+async def serve(desk: Desk, api: Api, bound: socket.socket, stop: asyncio.Event, ready: Callable[[], object]) -> None:
+    """Answer until told to stop. Clients of the events are let go first: they would not end by themselves."""
+    server = Server(_config(desk, api))
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(desk.hub.run())
+        serving = group.create_task(server.serve(sockets=[bound]))
+        told = group.create_task(stop.wait())
+        ready()
+        await asyncio.wait({reading, serving, told}, return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        desk.hub.end()
+        server.should_exit = True
+
+
+def _config(desk: Desk, api: Api) -> uvicorn.Config:
+    return uvicorn.Config(
+        make_app(desk, api),
+        lifespan="off",
+        log_config=None,
+        access_log=False,  # addresses may hold what people type; what was done stands in the ledger
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=MOST_HEADERS,
+        limit_concurrency=api.max_streams + 1000,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        ssl_certfile=api.tls_cert or None,
+        ssl_keyfile=api.tls_key or None,
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

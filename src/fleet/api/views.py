@@ -1,0 +1,117 @@
+"""The objects that the API alone gives, and those that it takes. All others are those of the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from fleet.projections.queue import TaskDetail
+from fleet.projections.runs import RunView, TaskResult
+
+Text = Annotated[str, Meta(min_length=1, max_length=100_000)]
+Short = Annotated[str, Meta(min_length=1, max_length=2000, description="Stands in the ledger, with who asked.")]
+TaskView: TypeAlias = tuple[TaskDetail, int]
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """The server answers."""
+
+    status: str
+    version: str
+
+
+class RunList(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs, the newest first, and the counts of all tasks."""
+
+    counts: dict[str, int]
+    runs: list[RunView]
+
+
+class RunDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as `fleet wait` prints it."""
+
+    run: RunView
+    tasks: list[TaskResult]
+    exit_code: int
+
+
+class ConfigView(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings as `fleet config show` prints them."""
+
+    home: str
+    file: str | None
+    settings: dict[str, Any]
+    defaults: list[str]
+
+
+class EventLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An event in its place: `position` is where to go on after it."""
+
+    position: str
+    seq: int
+    hash: str
+    event: dict[str, Any]
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of the ledger. `next` is the position to ask for the following one with."""
+
+    events: list[EventLine]
+    next: str
+    more: bool
+
+
+class Created(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that entered the queue. Without supervisors it waits for `fleet run`."""
+
+    run: RunView
+    tasks: dict[str, str]  # by the ids of the spec, those of the queue
+    warnings: list[str]
+    supervisors: list[str]
+
+
+class Stopped(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of what was stopped: tasks, or wishes that supervisors carry out."""
+
+    stopped: list[Any]
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why."""
+
+    reason: Short = ""
+
+
+class Restart(Reason, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why, and what is to be overridden."""
+
+    force: bool = False
+    abandon: bool = False  # give up its session: the host does not answer
+
+
+class Add(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task to put in the queue."""
+
+    title: Annotated[str, Meta(min_length=1, max_length=500)]
+    description: Annotated[str, Meta(max_length=1_000_000)] = ""
+    coder: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    cwd: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
+    priority: Annotated[int, Meta(ge=0, le=4)] = 2
+    needs: Annotated[list[str], Meta(max_length=1000)] = []
+    labels: dict[str, str] = {}
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The answer to a question."""
+
+    text: Text
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A person's verdict; without `passed`, the verifier is to run again."""
+
+    passed: bool | None = None
+    note: Annotated[str, Meta(max_length=2000)] = ""

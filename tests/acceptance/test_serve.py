@@ -1,0 +1,152 @@
+"""`fleet serve` as a process of its own, asked over HTTP as another program asks it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.support import homes
+from tests.support.cli import Cli, line_from
+
+SECONDS = 30
+
+
+@contextlib.contextmanager
+def served(cli: Cli, *argv: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+    """A server on a free port, and a client with the token that `fleet init` made."""
+    token = cli.home.tokens.read_text().split()[-1]
+    with cli.started("serve", "--port", "0", *argv) as process:
+        said = line_from(process.stderr, seconds=SECONDS)
+        found = re.search(r"https?://\S+(?=/v1/fleet;)", said)
+        assert found, said
+        with httpx.Client(base_url=found[0], headers={"authorization": f"Bearer {token}"}, timeout=SECONDS) as client:
+            yield client, process
+
+
+def events(stream: httpx.Response, last: int) -> list[int]:
+    """The ids of the events that come, up to one."""
+    found: list[int] = []
+    for line in stream.iter_lines():
+        if line.startswith("id: "):
+            found.append(int(line[4:]))
+        if line.startswith("data: ") and found[-1] >= last:
+            return found
+    return found
+
+
+def test_serve_answers_steers_and_ends(cli: Cli) -> None:
+    """The objects are those of --json, what was done stands in the ledger under the token's name, Ctrl-C ends it."""
+    uid = cli.add("Write it")
+    with served(cli) as (client, process):
+        assert client.get("/v1/fleet/health", headers={"authorization": ""}).json()["status"] == "ok"
+        assert client.get("/v1/fleet/runs", headers={"authorization": ""}).status_code == 401
+        assert client.get("/v1/fleet/status").json() == cli.json("status")
+        shown = cli.json("show", uid)["data"][0]["fleet"]
+        assert client.get(f"/v1/fleet/tasks/{uid}").json() == shown
+        stopped = client.post(f"/v1/fleet/workers/{uid}/stop", json={"reason": "no longer wanted"})
+        assert stopped.status_code == 200
+        last = cli.ok("ledger", "tail", "-n", "1").out
+        assert "no longer wanted" in last
+        assert "(ana)" in last
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
+        rest = process.stderr.read() if process.stderr else b""
+        assert b"flt_" not in rest
+
+
+def test_events_go_on_after_a_restart_of_the_server(cli: Cli) -> None:
+    """A client that comes back with its last id gets all that happened while the server was away, once each."""
+    with served(cli) as (client, process), client.stream("GET", "/v1/fleet/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        first = stream.iter_lines()
+        assert next(first) == "retry: 1000"
+        cli.add("one")
+        cli.add("two")
+        lines: list[str] = []
+        while len([line for line in lines if line.startswith("data: ")]) < 2:
+            lines.append(next(first))
+        seen = [int(line[4:]) for line in lines if line.startswith("id: ")]
+        data = json.loads(next(line for line in lines if line.startswith("data: "))[6:])
+        assert (data["seq"], data["event"]["kind"]) == (seen[0], "task.submitted")
+        process.send_signal(signal.SIGTERM)  # with a client that still follows
+        assert process.wait(SECONDS) == 0
+    cli.add("three")
+    with served(cli) as (client, process):
+        cli.add("four")
+        with client.stream("GET", "/v1/fleet/events", headers={"last-event-id": str(seen[-1])}) as stream:
+            assert events(stream, seen[-1] + 2) == [seen[-1] + 1, seen[-1] + 2]
+
+
+def test_a_killed_server_has_lost_nothing(cli: Cli) -> None:
+    """After kill -9 what was answered stands, and the same key is answered the same by the next server."""
+    with served(cli) as (client, process):
+        made = client.post("/v1/fleet/tasks", json={"title": "x"}, headers={"idempotency-key": "k"})
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(SECONDS)
+    with served(cli) as (client, _):
+        again = client.post("/v1/fleet/tasks", json={"title": "x"}, headers={"idempotency-key": "k"})
+        assert again.json() == made.json()
+    assert len(cli.json("tasks", "--status", "all")) == 1
+
+
+def test_a_slow_client_is_let_go_by_the_server(cli: Cli) -> None:
+    """One that reads nothing does not make the server keep everything for it: it is dropped, and others go on."""
+    with served(cli) as (client, _):
+        with client.stream("GET", "/v1/fleet/events") as slow, cli.store() as store:
+            for _ in range(12):
+                homes.add(store, *["x"] * 10, description="x" * 100_000)
+            metric = "fleet_api_streams_dropped_total 1.0"
+            for _ in range(200):
+                if metric in client.get("/metrics").text:
+                    break
+            seen = [line for line in slow.iter_lines() if line.startswith(("id: ", "event: stream"))]
+            assert seen[-1] == "event: stream.dropped"
+        last = int(next(line for line in reversed(seen) if line.startswith("id: "))[4:])
+        assert 0 < last < 120
+        with client.stream("GET", f"/v1/fleet/events?after={last}") as again:
+            assert events(again, 120) == list(range(last + 1, 121))
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("--host", "0.0.0.0"), "tokens would travel in the clear"),
+        (("--port", "70000"), "0 to 65535"),
+        (("token",), "token NAME"),
+        (("token", "a b"), "letters, digits"),
+    ],
+)
+def test_what_cannot_be_served(cli: Cli, argv: tuple[str, ...], said: str) -> None:
+    """An address that others reach needs TLS or a word; odd ports and names are refused."""
+    done = cli.run("serve", *argv)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_port_that_is_taken(cli: Cli) -> None:
+    """A second server on the same port says so."""
+    with served(cli) as (client, _):
+        done = cli.run("serve", "--port", str(client.base_url.port))
+        assert (done.code, "cannot listen on" in done.err) == (1, True)
+
+
+def test_tokens_are_made(cli: Cli) -> None:
+    """Everybody has one token, under a name; the file is closed to others; a second one of a name is refused."""
+    assert cli.home.tokens.stat().st_mode & 0o777 == 0o600
+    made = cli.json("serve", "token", "ci", "--role", "operate")
+    assert (made["role"], made["token"][:4]) == ("operate", "flt_")
+    assert cli.run("serve", "token", "ci").code == 1
+    cli.ok("init")
+    assert cli.home.tokens.read_text().count("flt_") == 2, "init makes one once"
+    with served(cli) as (client, _):
+        mine = {"authorization": f"Bearer {made['token']}"}
+        assert client.get("/v1/fleet/config", headers=mine).status_code == 403
+        assert client.post("/v1/fleet/tasks", json={"title": "x"}, headers=mine).json()["created_by"] == "ci"
