@@ -74,6 +74,14 @@ def test_a_task_runs_there_to_its_receipt(away: OnSprite) -> None:
     assert [remark.text for remark in away.store.comments(uid)] == ["from afar"]
 
 
+def test_a_sprite_is_kept_awake_no_longer_than_the_session_may_run(away: OnSprite) -> None:
+    """The time that a task may run is the time that its sprite is held."""
+    away.set(timeout_seconds=600)
+    uid = away.add(command='cat "$FLEET_SESSION_DIR/hold"', capabilities=("there",))
+    away.drain()
+    assert "-mmin -10)" in " ".join(said["text"] for said in away.said(uid))
+
+
 def test_a_sprite_without_work_is_let_sleep(away: OnSprite, machine: Machine) -> None:
     """A supervisor that has nothing for a sprite does not keep it awake, nor wake it, and calls it up."""
     uid = away.add(command="echo once", capabilities=("there",))

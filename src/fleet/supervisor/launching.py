@@ -15,6 +15,7 @@ from fleet.coders.coder import Work
 from fleet.coders.prompts import compose_prompt
 from fleet.coders.prompts.brief import InputFile, brief, plain
 from fleet.errors import NotStarted, TransportError
+from fleet.hosts.launch_file import DEFAULT_RULES, Rules
 from fleet.model.launch import Launch
 from fleet.model.session import Progress
 from fleet.model.states import Result
@@ -45,7 +46,7 @@ async def launch(attempt: Attempt) -> None:
     attempt.progress = replace(attempt.progress, coder_session=launch.coder_session, commit_before=commit)
     attempt.keep_state(attempt.coder.begin(parser))
     attempt.house.at("claimed")
-    await attempt.hosted.prepare(launch)
+    await attempt.hosted.prepare(launch, _rules(attempt))
     if not attempt.verifies:
         await workplace.mark(attempt)
     attempt.house.at("prepared")
@@ -53,6 +54,12 @@ async def launch(attempt: Attempt) -> None:
         await attempt.commit()  # else a successor begins as we do
     attempt.house.at("launching")
     await _start(attempt, secrets)
+
+
+def _rules(attempt: Attempt) -> Rules:
+    """What the runner sees to by itself: a host that would sleep is kept awake no longer than the session may run."""
+    seconds = attempt.limits.seconds
+    return replace(DEFAULT_RULES, awake_seconds=min(seconds, DEFAULT_RULES.awake_seconds)) if seconds else DEFAULT_RULES
 
 
 async def _inputs(attempt: Attempt) -> list[InputFile]:
