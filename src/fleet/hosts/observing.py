@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from fleet.errors import TransportError
 from fleet.hosts.transport import Transport
 
-MOST_AT_ONCE = 200  # so that no answer waits for a thousand others
+MOST_AT_ONCE = 100  # so that no answer waits for a thousand others
 # Any of the runners can speak for all; a directory without one is one that the host knows nothing of.
 CALL = """for each; do if [ -f "$each/runner.sh" ]; then exec {shell} "$each/runner.sh" observe; fi; done
 while read -r _; do echo state=absent; done"""
@@ -50,8 +50,8 @@ class Observers:
                 await asyncio.sleep(0)
             finally:
                 together = self._waiting.pop(shell)
-            for begin in range(0, len(together), MOST_AT_ONCE):
-                await self._look_at(shell, together[begin : begin + MOST_AT_ONCE])
+            parts = range(0, len(together), MOST_AT_ONCE)
+            await asyncio.gather(*(self._look_at(shell, together[at : at + MOST_AT_ONCE]) for at in parts))
         except TransportError as exc:
             error = exc
         finally:

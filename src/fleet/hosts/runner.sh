@@ -154,12 +154,11 @@ read_pids() { # who claimed the session, and which process the agent is; '' mean
         cap_of=${cap_of:-0}
     fi
     [ -f pid ] || return 0
-    read -r kind reason <./pid
-    if [ "$kind" = agent ]; then
-        read -r kind pid start pid_boot _ <./pid
-        reason=''
-    elif [ -z "$kind" ]; then
-        read_torn_pid
+    read -r kind pid start pid_boot _ <./pid
+    if [ "$kind" != agent ]; then
+        pid='' start='' pid_boot=''
+        read -r kind reason <./pid
+        if [ -z "$kind" ]; then read_torn_pid; fi
     fi
 }
 
@@ -399,7 +398,6 @@ set_cause() { # why the session ends, when it is not the agent's own doing: the 
 # shellcheck source=/dev/null
 load() { # what prepare wrote: settings, and the function launch_agent; it runs nothing by itself
     if [ -f launch ]; then . ./launch; fi
-    find_cgroup
     [ "$proto" -eq 1 ] || fail "the session directory speaks protocol $proto, this runner 1"
 }
 
@@ -677,6 +675,7 @@ end_if_over() { # SESSION SIZE
 end_over() { # the session whose directory this is
     dir=$PWD
     load
+    find_cgroup
     read_pids
     end_all "$grace_ms" INT TERM
 }
@@ -804,6 +803,7 @@ case $self in /*) ;; *) self=$PWD/$self ;; esac
 cd -P -- "$dir" || fail "cannot enter $dir"
 dir=$PWD # without links: it is part of the marker
 load
+find_cgroup
 # A number is all that a further argument can be.
 case ${4-0}${5-0} in *[!0-9]*) fail "not a number: ${4-} ${5-}" ;; esac
 heed_epoch
