@@ -71,6 +71,14 @@ def test_a_pipeline(at_work: Cli) -> None:
     assert at_work.json("status", "--run", run)["counts"]["completed"] == 3
 
 
+def test_the_example_of_the_readme(at_work: Cli) -> None:
+    """It runs as shown: the first step passes by its scorer's word, the second fails twice, the third is skipped."""
+    done = at_work.run("run", str(EXAMPLES / "release.yaml"))
+    assert (done.code, results(done)) == (1, {"build": "pass", "test": "fail", "publish": "skip"}), done
+    assert "file_exists: contents.txt is there" in done.out
+    assert done.err.count("test  started: ") == 2
+
+
 def test_a_failure_is_told_by_the_code(at_work: Cli) -> None:
     """A task that fails makes the code 1; those that need it are skipped, those that do not are run."""
     spec = a_spec(at_work, sh("bad", "exit 3"), sh("after", needs=["bad"]), sh("other"))

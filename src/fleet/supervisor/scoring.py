@@ -55,7 +55,7 @@ async def checked(attempt: Attempt, verdict: Verdict, code: int | None) -> Verdi
         scores = await asyncio.to_thread(scores_of, attempt, parts, gathered.evidence)
         session = attempt.session
         worker = Work(session.coder, session.model, session.host)
-        verdict = verdict_on(declared, scores, verdict, worker)
+        verdict = _in_words(verdict_on(declared, scores, verdict, worker), session.coder)
     return await with_receipt(attempt, verdict)
 
 
@@ -90,6 +90,14 @@ def verdict_on(declared: AnyScorer, scores: Sequence[Score], work: Verdict, work
     if judged.passed:
         return replace(verdict, result=Result.PASS, source=None)
     return replace(verdict, result=Result.FAIL, source=judged.source, reason=judged.reason)
+
+
+def _in_words(verdict: Verdict, coder: str) -> Verdict:
+    """An agent says what it did; of a command that passed, what its first scorer found tells more than its code."""
+    found = [f"{score.kind}: {score.evidence[0]}" for score in verdict.scores if score.passed and score.evidence]
+    if verdict.result is not Result.PASS or coder != "command" or not found or verdict.scores[0].kind == "exit_code":
+        return verdict
+    return replace(verdict, reason=found[0])
 
 
 async def with_receipt(attempt: Attempt, verdict: Verdict) -> Verdict:
