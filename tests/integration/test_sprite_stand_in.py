@@ -14,6 +14,7 @@ from sprites.exceptions import APIError
 from sprites.session import kill_session
 
 from tests.support.session_host import lives, stat_of, until
+from tests.support.sprites.faults import Faults
 from tests.support.sprites.machine import Machine
 from tests.support.sprites.server import TOKEN, StandIn, stand_in
 
@@ -43,7 +44,7 @@ def one_machine(server: StandIn) -> Machine:
 def one_sprite(client: sprites.SpritesClient, machine: Machine) -> Iterator[sprites.Sprite]:
     """The same, as the client sees it; what was made to go wrong with it is right again afterwards."""
     yield client.sprite("one")
-    machine.faults.__init__()  # type: ignore[misc]
+    machine.faults = Faults()
 
 
 def test_made_shown_changed_destroyed(client: sprites.SpritesClient) -> None:
