@@ -19,7 +19,7 @@ from fleet.model.terms import RetryPolicy, Terms
 from fleet.projections.inspect import inspect
 from fleet.projections.status import status
 from tests.support.away import Away
-from tests.support.session_host import kill, processes_with, until
+from tests.support.session_host import kill, lives, processes_with, until
 from tests.support.sshd import Sshd, sshd
 
 # It says so when another of its kind lives, speaks for a while, and waits for a word to end.
@@ -212,4 +212,33 @@ def test_a_silent_host_makes_its_session_stale(tmp_path: Path, server: Sshd, mon
     asyncio.run(silence())
     once(away, uid)
     assert [event.alert for event in told()] == [AlertKind.STALE]
+    away.close()
+
+
+def test_a_host_that_ends_what_nobody_attends(tmp_path: Path, server: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a host opted in, its agent ends by itself; only well after that another attempt starts, elsewhere."""
+    away = Away(tmp_path, server, monkeypatch)
+    away.declare(capabilities=["gpu"], dead_man_seconds=6)
+    work(away).mkdir()
+    uid = agent(away, terms=Terms(retry=RetryPolicy(initial_backoff_seconds=0)))
+
+    async def cut_off() -> None:
+        async with away.supervising():
+            await away.until(lambda: "line 19" in spoken(away, uid), "its words")
+            pid = int((work(away) / "live").read_text())
+            await asyncio.sleep(8)  # longer than it lives unattended: it is attended
+            assert lives(pid)
+            await asyncio.to_thread(server.stop)
+            await away.until(lambda: not lives(pid), "its end", seconds=60)
+            assert away.task(uid).state is TaskState.RUNNING
+            (work(away) / "go").touch()
+            await away.until(lambda: away.task(uid).state is TaskState.QUEUED, "the failover", seconds=60)
+            await asyncio.to_thread(server.start)
+            await away.until(lambda: away.task(uid).state is TaskState.COMPLETED, "another attempt", seconds=60)
+
+    asyncio.run(cut_off())
+    first, second = away.store.sessions(task=uid)
+    assert (first.state, first.outcome, second.outcome) == (SessionState.LOST, "transient", "ok")
+    assert "cause=unattended" in (away.far / f".fleet/sessions/{first.id}/exit").read_text()
+    assert not (work(away) / "double").exists()
     away.close()

@@ -94,9 +94,9 @@ class InHouse:
                 await running
             house.store.close()
 
-    async def until(self, true: Callable[[], T], what: str = "it") -> T:
+    async def until(self, true: Callable[[], T], what: str = "it", *, seconds: float = SECONDS) -> T:
         """Wait for a fact."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(seconds):
             while not (found := true()):
                 await asyncio.sleep(0.01)
         return found

@@ -29,6 +29,7 @@ class Cause(StrEnum):
     EXIT = "exit"  # the agent itself
     STOP = "stop"  # we were asked to
     CAP = "cap"  # it wrote more than it may
+    UNATTENDED = "unattended"  # nobody attended it for as long as was agreed
 
 
 class Killed(msgspec.Struct, frozen=True):

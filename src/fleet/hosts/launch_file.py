@@ -31,6 +31,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     keep_processes: bool = False  # leave alone what the agent left behind
     use_cgroup: bool = True  # where the host lets us make one
     awake_seconds: int = 86_400  # for how long at most the host is kept awake, where it would sleep
+    dead_man_seconds: int = 0  # end the agent when nobody attends it for so long; 0: never
 
 
 DEFAULT_RULES = Rules()
@@ -51,6 +52,7 @@ def render(
         "grace_ms": rules.grace_ms,
         "keep": int(rules.keep_processes),
         "use_cgroup": int(rules.use_cgroup),
+        "dead_man": rules.dead_man_seconds,
         "cwd": launch.cwd,
         "stdin": "prompt" if launch.prompt_on_stdin else "null",
         "secrets": " ".join(launch.secrets),

@@ -7,6 +7,7 @@
 #   abandon               see to it that the agent never runs; too late once it has begun
 #   stop GRACE_MS         end the agent and all it has started: INT, TERM, KILL, with a grace between
 #   sweep GRACE_MS        end what a finished agent has left behind
+#   attend                let an agent that ends when nobody attends it live on for as long again
 #   free OFFSET           give back the disk space of stdout below the offset, where the host can
 #   forget STDOUT STDERR  remove the directory, once these many bytes of each were collected and nothing lives
 # exit codes: 0 the facts are on stdout; 1 failed; 3 a higher epoch was here; 4 refused
@@ -22,7 +23,8 @@ unset CDPATH
 newline='
 '
 self=$0 verb=${1-} dir=${2-} epoch=${3-}
-proto=1 session='' shell=sh cap=0 tick=5 keep=0 grace_ms=2000 use_cgroup=1 first_epoch=0 cwd=/ stdin=/dev/null secrets=''
+proto=1 session='' shell=sh cap=0 tick=5 keep=0 grace_ms=2000 use_cgroup=1 dead_man=0 first_epoch=0 cwd=/ stdin=/dev/null
+secrets=''
 
 fail() {
     printf 'error: %s\n' "$*" >&2
@@ -448,6 +450,11 @@ run() {
         void "$(echo "${said:-cannot write}" | tr '\n' ' ')"
         return
     fi
+    if ! attend_now 2>/dev/null; then
+        rm -f exit.new "claim.$$"
+        void "cannot write until when it is attended"
+        return
+    fi
     if [ -n "$cgroup" ] && ! mkdir "$cgroup" 2>/dev/null; then cgroup=''; fi
     keep_watch
     if [ -f hold ]; then hold on "$session" </dev/null >/dev/null 2>&1 & fi
@@ -643,6 +650,10 @@ look_at_all() { # end what writes too much, remove the cgroups of what has ended
                 if [ -f hold ] && [ "$waited" -lt "$tick" ]; then hold on "${each#./}"; fi # every minute
                 files="$files $each/stdout $each/stderr" living=$((living + 1))
                 if [ "$cap_of" -gt 0 ] && [ "$cap_of" -le "${least:-$cap_of}" ]; then least=$cap_of; fi
+                if [ -f attended ] && is_unattended && [ ! -f cause ]; then
+                    set_cause unattended
+                    (end_over) &
+                fi
             fi
             cd .. || return 1
         fi
@@ -650,6 +661,26 @@ look_at_all() { # end what writes too much, remove the cgroups of what has ended
     remove_cgroups
     if [ -n "$least" ]; then look_at_sizes; fi
     [ "$living" -gt 0 ]
+}
+
+is_unattended() { # the session whose directory this is: by a clock that nobody sets, where there is one
+    read_uptime
+    attended_until=''
+    read -r attended_until _ <./attended
+    [ "$uptime" -gt "${attended_until:-$uptime}" ]
+}
+
+attend_now() {
+    [ "$dead_man" -gt 0 ] || return 0
+    read_uptime
+    echo $((uptime + dead_man)) >"attended.$$" && mv -f "attended.$$" attended
+}
+
+read_uptime() { # in seconds
+    uptime=''
+    if [ -r /proc/uptime ]; then read -r uptime _ </proc/uptime; fi
+    uptime=${uptime%%.*}
+    if [ -z "$uptime" ]; then uptime=$(date +%s); fi
 }
 
 look_at_sizes() { # of the files
@@ -758,6 +789,12 @@ sweep() { # GRACE_MS
     facts "left=$left"
 }
 
+attend() {
+    judge
+    if [ "$state" = running ] && ! attend_now; then fail "$(unwritable that it is attended)"; fi
+    facts
+}
+
 free() { # OFFSET
     if [ "$1" -gt 0 ]; then fallocate -p -o 0 -l "$1" stdout 2>/dev/null; fi
     judge
@@ -770,6 +807,7 @@ forget() { # STDOUT STDERR
     rm -f launch                                   # first: what is left cannot be started
     rm -rf outbox bin
     rm -f hold hold.log prompt stdout stderr pid pid.* claim claim.* cause cause.* exit exit.* epoch.* .*.put
+    rm -f attended attended.*
     if [ -n "$cgroup" ]; then rmdir "$cgroup" 2>/dev/null; fi
     rm -f runner.sh
     cd /
@@ -813,6 +851,7 @@ case $verb in
     abandon) abandon && facts ;;
     stop) stop "${4:-2000}" ;;
     sweep) sweep "${4:-2000}" ;;
+    attend) attend ;;
     free) free "${4:-0}" ;;
     forget) forget "${4:-0}" "${5:-0}" ;;
     *) fail "no such verb: $verb" ;;

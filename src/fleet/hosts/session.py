@@ -99,6 +99,10 @@ class HostedSession:
         """End the agent and all it started: INT, then TERM, then KILL, with the grace between."""
         return _stopped(await self._call("stop", str(int(grace_seconds * 1000))))
 
+    async def attend(self) -> Observed:
+        """Let an agent that ends when nobody attends it live on for as long again. No other verb does that."""
+        return await self._call("attend")
+
     async def sweep(self, *, grace_seconds: float) -> Stopped:
         """End what an agent left behind. Conflict: it still runs."""
         return _stopped(await self._call("sweep", str(int(grace_seconds * 1000))))

@@ -24,7 +24,14 @@ from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.record import StreamRecord
 from fleet.supervisor.wish import Wish
 
+ATTENDED_IN_ONE = 4  # how often an agent is attended within the time that it lives without
+MARGIN_SECONDS = 20.0  # for the host to notice, to end it with grace, and for what was on its way
+SILENT_SECONDS = 5.0  # a host that is watched says something as often
 ASK_AGAIN_SECONDS = 2.0  # a host that did not answer
+
+
+class Unattended(Exception):
+    """Its host is silent, and has ended it by now: that is what it agreed to do."""
 
 
 class Attempt:
@@ -42,7 +49,8 @@ class Attempt:
         self.state: Any = None  # of the coder's parser
         self.record = StreamRecord(house.home.task_dir(task.uid), session.id, shared=not house.alone)
         self.wish: Wish | None = None
-        self._heard_at = 0.0  # by the loop's clock; of another machine
+        self._attended_at = 0.0  # by the loop's clock: when its host may last have been told that it is attended
+        self._heard_at = 0.0  # when its host was last heard, where that is another machine
         self.abandoned = False  # by a person: its host is not asked again
 
     @cached_property
@@ -145,6 +153,30 @@ class Attempt:
             return None
         return answer
 
+    def attended(self) -> None:
+        """From now on its agent may live for as long as its host agreed to, whatever becomes of us."""
+        self._attended_at = asyncio.get_running_loop().time()
+
+    async def attend(self) -> None:
+        """Attend it in time, where its host ends agents that nobody does. Never while the host is silent: what is
+        sent then may arrive, and nobody could say how long the agent lives."""
+        agreed = self.site.reach.dead_man_seconds if self.site.reach is not None else 0
+        now = asyncio.get_running_loop().time()
+        if agreed and now - self._attended_at > agreed / ATTENDED_IN_ONE:
+            self.attended()
+            await self.safely(self.hosted.attend())
+
+    def heed_dead_man(self) -> None:
+        """Raise Unattended once its agent has ended for certain, though nobody saw it: as was agreed with its host."""
+        agreed = self.site.reach.dead_man_seconds if self.site.reach is not None else 0
+        now = asyncio.get_running_loop().time()
+        self._attended_at = self._attended_at or now  # by whoever was here before us
+        if agreed and now - self._attended_at > agreed * 1.1 + MARGIN_SECONDS:
+            raise Unattended(
+                f"host {self.site.name} gave no sign of life for {int(now - self._attended_at)} s; "
+                f"it ends an agent that nobody attends for {agreed} s"
+            )
+
     def heard(self) -> None:
         """Its host answered just now."""
         if not self.site.is_here:
@@ -158,6 +190,8 @@ class Attempt:
         now = asyncio.get_running_loop().time()
         self._heard_at = max(self._heard_at or now, self.site.heard_at)
         silent = now - self._heard_at
+        if silent > SILENT_SECONDS:
+            self.heed_dead_man()
         if silent < reach.stale_after_seconds:
             if self.progress.stale_since is not None:
                 self.progress = replace(self.progress, stale_since=None)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fleet.coders.coder import Exit as CoderExit
 from fleet.errors import TransportError
-from fleet.hosts.facts import Exit
+from fleet.hosts.facts import Cause, Exit
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.receipt import Verdict
 from fleet.model.session import Ending
@@ -54,6 +54,19 @@ async def conclude(attempt: Attempt) -> None:
         decision = await _scored(attempt, decision, code)
     end = Ending(outcome=outcome.kind.value, state=state, usage=attempt.progress.usage)
     await settle(attempt, decision, end, carried_out=bool(verb))
+
+
+async def give_up(attempt: Attempt, why: str) -> None:
+    """Its host is silent and has ended it by now: it is lost, and what may be left is swept when the host answers."""
+    outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason=why)
+    end = Ending(outcome=outcome.kind.value, state=SessionState.LOST, usage=attempt.progress.usage)
+    if attempt.verifies:
+        decision = await verifying.decide(attempt, "", outcome, None)
+    else:
+        decision = decide(attempt, "", outcome)
+    await settle(attempt, decision, end)
+    sweep = {"session": attempt.session.id}
+    await attempt.house.store.intend("sweep", attempt.task.uid, args=sweep, by=attempt.house.name)
 
 
 async def _scored(attempt: Attempt, decision: ending.Decision, code: int | None) -> ending.Decision:
@@ -99,6 +112,8 @@ def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Out
     lost = seen is None and outcome.kind in UNSEEN  # else its own words tell how it ended
     if lost and not stopped_for:
         outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its process is gone and left no record of its end")
+    if seen is not None and seen.cause is Cause.UNATTENDED and outcome.kind is not OutcomeKind.OK:
+        outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its host ended it, as nobody could attend it")
     if stopped is not None and verb == "limit":
         outcome = replace(outcome, reason=stopped.reason, bound=stopped.bound)
     if outcome.kind is OutcomeKind.OK:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fleet.supervisor.house import House
 
 CALM_SECONDS = 15.0  # between two probes of a host that answers
-RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)  # of one that does not
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 15.0)  # of one that does not
 TOLD_SECONDS = 60.0  # how old what the store knows may be, while nothing changes
 
 

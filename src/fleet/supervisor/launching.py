@@ -57,9 +57,12 @@ async def launch(attempt: Attempt) -> None:
 
 
 def _rules(attempt: Attempt) -> Rules:
-    """What the runner sees to by itself: a host that would sleep is kept awake no longer than the session may run."""
-    seconds = attempt.limits.seconds
-    return replace(DEFAULT_RULES, awake_seconds=min(seconds, DEFAULT_RULES.awake_seconds)) if seconds else DEFAULT_RULES
+    """What the runner sees to by itself: a host that would sleep is kept awake no longer than the session may run, and
+    one that agreed to it ends an agent that nobody attends."""
+    seconds = attempt.limits.seconds or DEFAULT_RULES.awake_seconds
+    dead_man = attempt.site.reach.dead_man_seconds if attempt.site.reach is not None else 0
+    awake = min(seconds, DEFAULT_RULES.awake_seconds)
+    return replace(DEFAULT_RULES, awake_seconds=awake, dead_man_seconds=dead_man)
 
 
 async def _inputs(attempt: Attempt) -> list[InputFile]:
@@ -157,7 +160,9 @@ async def _start(attempt: Attempt, secrets: Mapping[str, str]) -> None:
     house = attempt.house
     while True:
         try:
+            attempt.attended()
             started = await attempt.hosted.start(secrets)
+            attempt.attended()
             break
         except NotStarted:
             raise

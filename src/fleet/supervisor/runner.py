@@ -8,6 +8,8 @@ these and goes on from there. `house.at` names the places where that is tried.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,9 +24,9 @@ from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
 from fleet.supervisor import verifying
-from fleet.supervisor.attempt import Attempt
+from fleet.supervisor.attempt import Attempt, Unattended
 from fleet.supervisor.beside import Beside
-from fleet.supervisor.concluding import conclude, refuse_over_budget, settle
+from fleet.supervisor.concluding import conclude, give_up, refuse_over_budget, settle
 from fleet.supervisor.counting import counted
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.launching import launch
@@ -77,6 +79,19 @@ class SessionRunner:
 
     async def run(self) -> None:
         """A session that was just claimed."""
+        await self._unless_unattended(self._run())
+
+    async def attach(self) -> None:
+        """A session that another supervisor left: find out what became of it, then go on."""
+        await self._unless_unattended(self._attach())
+
+    async def _unless_unattended(self, life: Coroutine[Any, Any, None]) -> None:
+        try:
+            await life
+        except Unattended as exc:
+            await give_up(self.attempt, str(exc))
+
+    async def _run(self) -> None:
         if await refuse_over_budget(self.attempt):
             return
         try:
@@ -109,8 +124,7 @@ class SessionRunner:
         again = ending.Retry(reason=reason, charged=False, after_seconds=TURNED_AWAY_SECONDS)
         await self._unlaunched(again, Ending(outcome="interrupted", state=SessionState.LOST))
 
-    async def attach(self) -> None:
-        """A session that another supervisor left: find out what became of it, then go on."""
+    async def _attach(self) -> None:
         attempt = self.attempt
         attempt.progress = self.house.store.progress(self.session.id)
         before = recalled(attempt.progress)
@@ -180,8 +194,10 @@ class SessionRunner:
                 ended = True  # what it said last is still to be read
                 continue
             await attempt.heed_silence()
-            if self.wish is None and not self._unheard():
-                self._enforce_limits()
+            if not self._unheard():
+                await attempt.attend()
+                if self.wish is None:
+                    self._enforce_limits()
             if self.wish is not None and not self._stopped and exit_record is None:
                 await self._stop(self.wish)
             await followed.changed(LOOK_SECONDS)
