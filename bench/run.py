@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import (  # noqa: E402  # after it
+    api_bench,
     coder_bench,
     command_bench,
     report,
@@ -31,6 +32,7 @@ PARTS = {
     "talk": talk_bench.run,
     "ssh": ssh_bench.run,
     "run": run_bench.run,
+    "api": api_bench.run,
 }
 
 

@@ -40,11 +40,13 @@ def bind(api: Api) -> socket.socket:
     host = api.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, api.port), family=family, backlog=BACKLOG)
+        bound = socket.create_server((host, api.port), family=family, backlog=BACKLOG)
     except OSError as exc:
         raise Conflict(
             f"cannot listen on {api.host}:{api.port}: {exc.strerror or exc}", hint="--port takes another one"
         ) from exc
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # its connections have it too: else 40 ms an answer
+    return bound
 
 
 def url_of(api: Api, bound: socket.socket) -> str:
