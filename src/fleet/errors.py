@@ -29,6 +29,8 @@
     │   ├── HostUnfit                    the host cannot be used as it is set up
     │   │   └── HostUntrusted            the host's key is not one that is believed
     │   └── NotStarted          retry    the host did not start the session; nothing ran
+    ├── ChannelError            retry    a channel did not take an alert
+    │   └── ChannelRefused               it never will, as it is set up
     ├── LedgerBroken            exit 1   the hash chain or the fold does not agree with what is stored
     └── ProgramError            exit 1   a program that Fleet drives failed
         └── ProgramMissing               it is not installed
@@ -218,6 +220,22 @@ class HostUntrusted(HostUnfit):
 
 class NotStarted(TransportError):
     """The host did not start the session; nothing ran."""
+
+
+class ChannelError(FleetError):
+    """A channel did not take an alert; it may later."""
+
+    retryable = True
+
+    def __init__(self, message: str | None = None, *, after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.after_seconds = after_seconds  # when the receiver wants to be asked again, where it says so
+
+
+class ChannelRefused(ChannelError):
+    """A channel cannot take alerts as it is set up."""
+
+    retryable = False
 
 
 class LedgerBroken(FleetError):

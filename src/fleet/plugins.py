@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fleet import coders, hosts, scorers
+from fleet import channels, coders, hosts, scorers
 from fleet.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 FAMILIES = ("coders", "hosts", "scorers", "channels", "sources")
-_BUILT_IN = {"coders": coders.BUILT_IN, "hosts": hosts.BUILT_IN, "scorers": scorers.BUILT_IN}
+_BUILT_IN = {
+    "channels": channels.BUILT_IN,
+    "coders": coders.BUILT_IN,
+    "hosts": hosts.BUILT_IN,
+    "scorers": scorers.BUILT_IN,
+}
 
 
 def names(family: str) -> tuple[str, ...]:

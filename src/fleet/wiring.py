@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleet.api.desk import Desk
+    from fleet.channels.channel import Channel
     from fleet.coders.coder import Coder
+    from fleet.control.alerting import Alerting
     from fleet.control.control import Control
     from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
@@ -193,6 +195,7 @@ def open_house(
     """What a supervisor needs, on this machine."""
     import os
 
+    from fleet.channels.http import HttpCarrier
     from fleet.config.secrets import lookup
     from fleet.hosts.local import LocalTransport
     from fleet.hosts.machine import local_host
@@ -200,6 +203,7 @@ def open_house(
     from fleet.supervisor.journal import Journal
 
     store = open_store(home, settings, grouped=True)
+    journal = Journal(home.logs, echo)
     return House(
         name=f"sup-{os.urandom(4).hex()}",
         store=store,
@@ -209,8 +213,10 @@ def open_house(
         machine=local_host(),
         load_coder=load_coder,
         open_transport=lambda reach: open_transport(reach, settings),
+        load_channel=load_channel,
+        carrier=HttpCarrier(lambda name: lookup(home, name), lambda line: journal.write("alert", text=line)),
         secrets=lambda name: lookup(home, name),
-        journal=Journal(home.logs, echo),
+        journal=journal,
         coder=coder,
         model=model,
         mirror=mirroring(home, settings, store),
@@ -266,6 +272,30 @@ def spec_coders(settings: Settings, default: str) -> Coders:
         default=default,
         check=lambda name: check_coder(name, settings.own_coders),
         permissions=lambda name, task: load(name).permissions(task.worker.tools, task.worker.tool_profile),
+    )
+
+
+def load_channel(kind: str) -> Channel:
+    """A channel by the name that it is registered by."""
+    from fleet import plugins
+
+    made: Channel = plugins.load("channels", kind)
+    return made
+
+
+def open_alerting(home: Home, settings: Settings, say: Callable[[str], object]) -> Alerting:
+    """The verbs of alerts, in the name of whoever runs this."""
+    from fleet.channels.http import HttpCarrier
+    from fleet.config.secrets import lookup
+    from fleet.control.alerting import Alerting
+
+    return Alerting(
+        open_store(home, settings),
+        settings,
+        by=whoami(),
+        load_channel=load_channel,
+        secrets=lambda name: lookup(home, name),
+        carrier=lambda: HttpCarrier(lambda name: lookup(home, name), say),
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from fleet.testing.delivery_contract import DeliveryContract
 from fleet.testing.steering_contract import SteeringContract
 from fleet.testing.store_contract import StoreContract, Stores
 from tests.support.stores import PostgresStores, SqliteStores
 
 
-class TestSqlite(StoreContract, SteeringContract):
+class TestSqlite(StoreContract, SteeringContract, DeliveryContract):
     """SQLite in a home."""
 
     @pytest.fixture
@@ -17,7 +18,7 @@ class TestSqlite(StoreContract, SteeringContract):
         return sqlite_stores
 
 
-class TestPostgres(StoreContract, SteeringContract):
+class TestPostgres(StoreContract, SteeringContract, DeliveryContract):
     """A real PostgreSQL server."""
 
     @pytest.fixture

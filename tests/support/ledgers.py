@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fleet.model import event as ev
+from fleet.model.alert import AlertKind
+from fleet.model.delivery import Delivery
 from fleet.model.host import Host
 from fleet.model.receipt import Awaits, Usage
 from fleet.model.run import NewRun
@@ -56,6 +58,12 @@ def populate(store: Store) -> None:
     store.intend("stop", again.task.uid, by="ana").result()
     settled = store.intend("interrupt", again.task.uid, by="ana").result()
     store.fulfil(settled.id, "done", by="sup-1").result()
+    sent, waits = (
+        Delivery(id=name, channel="ops", about=four.uid, alert=AlertKind.NEEDS_HUMAN, reason="look", raised_at=1, by=by)
+        for name, by in (("1.ops", "sup-1"), ("2.ops", "sup-2"))
+    )
+    store.announce([sent, waits]).result()
+    store.delivered(sent.id, "sent", by="sup-1").result()
     store.leave("sup-1", reason="stopped").result()
     store.adopt(again.session.id, "sup-2").result()
     store.probed(Host(name="builder-1", kind="ssh", state="up", since=0), by="sup-2").result()

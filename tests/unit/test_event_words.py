@@ -28,6 +28,15 @@ SESSION = {
     "supervisor": "sup-1",
 }
 RECEIPT = {"id": "fleet-abc.r1", "task": "fleet-abc", "result": "pass", "reason": "all\nis well", "at": 1}
+DELIVERY: dict[str, object] = {
+    "id": "1.ops",
+    "channel": "ops",
+    "about": "fleet-abc",
+    "alert": "stale",
+    "reason": "silent",
+    "raised_at": 1,
+    "by": "sup-1",
+}
 RUN = {"id": "night-1", "name": "Night", "created_at": 1, "created_by": "ana", "tasks": 1}
 # What each kind says beside its subject, time and author; and a word that must be in its line.
 SAID: dict[str, tuple[dict[str, Any], str]] = {
@@ -47,6 +56,8 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "session.adopted": ({"session": "fleet-abc.1", "epoch": 2, "supervisor": "sup-2"}, "sup-2"),
     "session.ended": ({"session": "fleet-abc.1", "state": "exited", "outcome": "ok"}, "ok"),
     "alert.raised": ({"alert": "needs_human", "reason": "look"}, "needs_human: look"),
+    "alert.sending": ({"delivery": DELIVERY | {"repeat": True}}, "trigger stale of fleet-abc, perhaps"),
+    "alert.sent": ({"delivery": "1.ops", "outcome": "failed", "attempts": 3, "detail": "it answered 500"}, "3 tries"),
     "intent.recorded": ({"intent": {"id": "i-1", "verb": "stop", "target": "t", "by": "ana", "at": 1}}, "stop"),
     "intent.settled": ({"intent": "i-1", "outcome": "done", "detail": "it ended"}, "done: it ended"),
     "run.created": ({"run": RUN}, "Night"),

@@ -22,6 +22,7 @@ GROUPS = {
     "look": "Look",
     "steer": "Steer",
     "machines": "Machines",
+    "alerts": "Alerts",
     "open": "Open",
 }
 
@@ -55,6 +56,8 @@ COMMANDS = (
     Command("stop", "steer", "stop", "cancel a task, or all that has not ended"),
     Command("hosts", "machines", "hosts", "the machines that sessions run on: list, add, probe, drain"),
     Command("exec", "machines", "exec", "run a command on the hosts"),
+    Command("alert", "alerts", "alert", "test the channels, show a payload, draft an escalation"),
+    Command("alert-dry-run", "alerts", "alert_dry_run", "show a payload without its secrets; sends nothing"),
     Command("serve", "open", "serve", "the API: HTTP and events, for other programs"),
     Command("ledger", "open", "ledger", "the record of everything: tail, export, verify"),
 )

@@ -1,7 +1,7 @@
 """Show, set, import or describe the settings of the home.
 
 `show` prints what is in force, `set` edits fleet.toml and keeps its comments, `import` takes over a Fleet Manager's
-config.yaml or a runtime.toml, `schema` prints a JSON Schema.
+config.yaml, a runtime.toml or a JSON file of alerts, `schema` prints a JSON Schema.
 
 Examples:
   fleet config set supervisor.max_concurrent=5
@@ -39,7 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--raw", action="store_true", help="print the file as it is")
     change = add_verb(verbs, "set", "change settings: all that are given, or none", *EXAMPLES["set"])
     change.add_argument("assignments", metavar="KEY=VALUE", nargs="+", help="a dotted key and its new value")
-    take = add_verb(verbs, "import", "take over a Fleet Manager config.yaml or a runtime.toml", *EXAMPLES["import"])
+    take = add_verb(
+        verbs,
+        "import",
+        "take over a Fleet Manager config.yaml, a runtime.toml or a JSON file of alerts",
+        *EXAMPLES["import"],
+    )
     take.add_argument("file", metavar="FILE", type=Path, help="the file to take over")
     take.add_argument(
         "--names", metavar="FILE", type=Path, help="semantic names for its sprites: lines API-NAME = NAME"

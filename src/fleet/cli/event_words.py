@@ -45,6 +45,12 @@ def _gist(event: ev.AnyEvent) -> str:
             return f"{session} ended: {outcome}" + (f" ({took})" if took else "")
         case ev.AlertRaised(alert=alert, reason=reason):
             return f"{alert.value}: {reason}"
+        case ev.AlertSending(delivery=delivery):
+            repeat = ", perhaps for the second time" if delivery.repeat else ""
+            return f"{delivery.action} {delivery.alert.value} of {delivery.about}{repeat}"
+        case ev.AlertSent(delivery=delivery, outcome=outcome, attempts=attempts, detail=detail):
+            tries = f" after {attempts} tries" if attempts > 1 else ""
+            return f"{delivery} {outcome.replace('_', ' ')}{tries}" + (f": {detail}" if detail else "")
         case ev.IntentRecorded(intent=intent):
             reason = intent.args.get("reason", "")
             return f"{intent.verb} is asked for" + (f": {reason}" if reason else "")

@@ -82,6 +82,14 @@ class Tail:
         self.transcript = transcript
 
 
+def last_lines(file: Path, most: int) -> list[str]:
+    """The last lines of a log in words; none where there is no log."""
+    try:
+        return _tail(file, None, most, raw=False).shown
+    except OSError:
+        return []
+
+
 def _tail(file: Path, only: str | None, most: int, *, raw: bool) -> Tail:
     """The last lines of a file that may be long."""
     from fleet.cli.transcript import Transcript

@@ -40,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-workers", metavar="N", type=positive, help="of a SPEC: how many at once (4 if not given)"
     )
+    parser.add_argument("--alerts", metavar="FILE", help="of a SPEC: who is told what, in the place of its alerts")
     parser.add_argument("--dry-run", action="store_true", help="of a SPEC: print the plan, and submit nothing")
     parser.add_argument("--run", metavar="R", help="go on with a run that was submitted before")
     parser.add_argument("--coder", metavar="C", help="for tasks that name none, instead of supervisor.coder")
@@ -60,8 +61,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return supervisors.status(context) if args.verb == "status" else supervisors.stop(args, context)
     if args.verb is not None or args.run is not None:
         return _spec(args, context)
-    if args.dry_run or args.max_workers:
-        raise UsageError("--dry-run and --max-workers belong to a SPEC", hint="fleet run tasks.json --dry-run")
+    if args.dry_run or args.max_workers or args.alerts:
+        raise UsageError(
+            "--dry-run, --max-workers and --alerts belong to a SPEC", hint="fleet run tasks.json --dry-run"
+        )
     if args.coder:
         from fleet.plugins import check_coder
 

@@ -89,7 +89,7 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
     from msgspec.structs import replace
 
     from fleet.cli.add import directory
-    from fleet.control.specs import read_spec
+    from fleet.control.specs import read_alerts, read_spec
     from fleet.plugins import check_coder
     from fleet.wiring import spec_coders
 
@@ -100,7 +100,8 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
     hosts = {host.name: host.kind for host in settings.hosts}
     found = read_spec(args.verb, base=directory(None), coders=spec_coders(settings, default), hosts=hosts)
     tasks = tuple(_with_defaults(task, args.coder, args.model, default) for task in found.spec.tasks)
-    return replace(found, spec=replace(found.spec, tasks=tasks))
+    alerts = read_alerts(args.alerts) if args.alerts else found.spec.alerts
+    return replace(found, spec=replace(found.spec, tasks=tasks, alerts=alerts))
 
 
 def _with_defaults(task: TaskSpec, coder: str | None, model: str | None, default: str) -> TaskSpec:

@@ -41,10 +41,10 @@ class Draft:
         return any(True for _ in self._places(field))
 
     def value(self, field: Field) -> Any:
-        """What is in force now."""
+        """What is in force now; None for what must be given and is not."""
         for holder, name in self._places(field):
             return holder[name]
-        return field.default
+        return None if field.default is msgspec.NODEFAULT else field.default
 
     def set(self, field: Field, value: Any) -> None:
         """Give a setting its value, wherever the file states it."""

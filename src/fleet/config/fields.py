@@ -52,7 +52,7 @@ def sections() -> tuple[SectionInfo, ...]:
 
 
 def fields() -> Iterator[Field]:
-    """Every setting that has one place, so not those of hosts, workers and coders."""
+    """Every setting that has one place, so not those of hosts, workers, coders, channels and routes."""
     return (field for section in sections() if not section.many for field in section.fields)
 
 

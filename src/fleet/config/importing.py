@@ -1,4 +1,4 @@
-"""Take over a Fleet Manager's config.yaml or a runtime.toml: all of it, or nothing."""
+"""Take over a Fleet Manager's config.yaml, a runtime.toml or a file of alerts: all of it, or nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from fleet.config.foreign import parse_manager, parse_names
 from fleet.config.home import Home, require
 from fleet.config.load import parse, read_text
 from fleet.config.render import host_table
+from fleet.config.render import table as table_text
 from fleet.config.runtime import parse_runtime
-from fleet.errors import NotFound, UsageError
+from fleet.config.specs.problems import shape_problems
+from fleet.errors import ConfigError, NotFound, UsageError
+from fleet.model.alert_spec import Alerts
 
 WEBHOOK = "FLEET_WEBHOOK_URL"
 
@@ -44,7 +47,9 @@ def import_file(home: Home, path: Path, names_file: Path | None = None) -> Impor
         parse(draft.text, home.toml)  # import into a file that works, or say what is wrong with it
         done = Imported([], [])
         secret = None
-        if _is_runtime(text, path):
+        if (alerts := _alerts_in(text, path)) is not None:
+            _take_alerts(draft, alerts, done)
+        elif _is_runtime(text, path):
             runtime = parse_runtime(text, path)
             _set_all(draft, {f"supervisor.{name}": value for name, value in runtime.values.items()}, done)
             done.notes.extend(runtime.notes)
@@ -63,6 +68,38 @@ def _text(path: Path) -> str:
     if text is None:
         raise NotFound(f"there is no file {path}")
     return text
+
+
+def _alerts_in(text: str, path: Path) -> Alerts | None:
+    """The alerts that a file of JSON declares; None where it is none."""
+    if path.suffix != ".json" and not text.lstrip().startswith("{"):
+        return None
+    try:
+        table = msgspec.json.decode(text)
+    except msgspec.DecodeError as exc:
+        raise ConfigError(f"{path.name}: not JSON: {exc}", hint=f"the file is {path}") from exc
+    found = shape_problems(table, Alerts, ())
+    if found:
+        lines = [f"{path.name}: {problem.key}: {problem.text}" for problem in found]
+        raise ConfigError("\n".join(lines), hint=f"the file is {path}")
+    made: Alerts = msgspec.convert(table, Alerts)
+    return made
+
+
+def _take_alerts(draft: Draft, alerts: Alerts, done: Imported) -> None:
+    """Put alerts into the draft: what is sent, the channels, the routes."""
+    values: dict[str, Any] = {"alerts.enabled": alerts.enabled, "alerts.dry_run": alerts.dry_run}
+    for name, adapter in alerts.adapters.items():
+        for field, value in msgspec.to_builtins(adapter).items():
+            values[f"channels.{name}.{field}"] = value
+    _set_all(draft, values, done)
+    for route in alerts.routes:
+        given = {"channel": route.adapter, "events": list(route.events), "teams": list(route.teams)}
+        given["labels"] = [f"{name}={value}" for name, value in route.labels.items()]
+        wanted = {name: value for name, value in given.items() if value}
+        if wanted not in draft.table.get("routes", []):
+            draft.add("routes", wanted, table_text("[[routes]]", wanted))
+            done.changes.append(Change("routes", None, wanted))
 
 
 def _is_runtime(text: str, path: Path) -> bool:
@@ -84,7 +121,8 @@ def _take_manager(home: Home, draft: Draft, table: dict[str, Any], names: dict[s
     address = table.get("alerts", {}).get("webhook_url")
     if address is None:
         return None
-    _set_all(draft, {"alerts.webhook_env": WEBHOOK if address else ""}, done)
+    wanted: dict[str, Any] = {"alerts.webhook_env": WEBHOOK, "alerts.enabled": True} if address else {}
+    _set_all(draft, wanted or {"alerts.webhook_env": ""}, done)
     if not address or secrets.read(home).get(WEBHOOK) == address:
         return None
     done.notes.append(f"the webhook's address went to {home.secrets} as {WEBHOOK}; fleet.toml only names it")

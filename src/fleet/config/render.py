@@ -55,7 +55,7 @@ def effective(settings: Settings, stated: Collection[str]) -> str:
             blocks += [table(f"[{section.name}.{key(name)}]", _given(each)) for name, each in value.items()]
             continue
         if section.many:
-            blocks += [host_table(_given(each)) for each in value]
+            blocks += [table(f"[[{section.name}]]", _given(each)) for each in value]
             continue
         lines = [f"[{section.name}]"]
         for field in section.fields:

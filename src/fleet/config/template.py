@@ -24,6 +24,10 @@ EXAMPLES = {
     "workers.host": "builder-1",
     "coders.argv": ["mycli", "--json", "{prompt}"],
     "coders.output": "jsonl",
+    "channels.kind": "slack",
+    "channels.webhook_env": "FLEET_SLACK_WEBHOOK",
+    "routes.channel": "mine",
+    "routes.events": ["needs_human", "restart_exhausted"],
 }
 
 

@@ -14,7 +14,9 @@ from fleet.config.problems import Problem
 from fleet.config.specs.document import Document, read
 from fleet.config.specs.draft import Draft, draft
 from fleet.config.specs.paths import path_problems, placed
+from fleet.config.specs.problems import shape_problems
 from fleet.errors import SpecError
+from fleet.model.alert_spec import Alerts
 from fleet.model.permission import Permission
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.policy import spec_rules
@@ -61,6 +63,18 @@ def _directory(task: TaskSpec, run: RunSpec, base: str) -> str | None:
     if run.away or (run.elsewhere and task.root is None):
         return task.root
     return placed(task, base)
+
+
+def read_alerts(word: str) -> Alerts:
+    """The alerts in a file of their own. Raises SpecError with every problem that they have."""
+    document = read(word)
+    problems = shape_problems(document.value, Alerts, ())
+    if not problems:
+        alerts: Alerts = msgspec.convert(document.value, Alerts)
+        problems = list(spec_rules.alert_problems(alerts, ()))
+        if not problems:
+            return alerts
+    raise SpecError(document.source, [_line(problem) for problem in sorted(problems, key=_place)], hint=HINT)
 
 
 def _problems(found: Draft, base: str, coders: Coders, hosts: Mapping[str, str]) -> list[Problem]:

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from fleet.model.host import Host
+
 
 class AlertKind(StrEnum):
     """A closed set."""
@@ -34,3 +36,15 @@ ESCALATED = frozenset({"needs_human", "permission", "secret", "destructive", "bu
 def of_block(kind: str, text: str) -> tuple[Alert, ...]:
     """What is raised when a task is blocked."""
     return (Alert(AlertKind.NEEDS_HUMAN, f"{kind}: {text}"),) if kind in ESCALATED else ()
+
+
+def of_host(before: str, host: Host) -> tuple[Alert, ...]:
+    """What is raised when a machine changed: that it is down, and that it is up again."""
+    if "down" not in (before, host.state) or before == host.state:
+        return ()
+    evidence = f": {host.evidence}" if host.evidence else ""
+    if host.state == "down":
+        return (Alert(AlertKind.HOST_UNHEALTHY, f"{host.name} is down{evidence}"),)
+    return (
+        (Alert(AlertKind.HOST_RECOVERED, f"{host.name} is {host.state} again{evidence}"),) if host.state == "up" else ()
+    )

@@ -1,8 +1,8 @@
 """Events: the record. Each is one fact, in a closed set of kinds; order is by sequence, times are UTC milliseconds.
 
 What is stored is the canonical JSON of the event (sorted keys, no spaces). The chain of a subject (a task, a run, a
-host, a supervisor) hashes over those bytes, so that a stored event cannot be changed, removed from the middle or
-re-ordered unnoticed.
+host, a supervisor, a channel) hashes over those bytes, so that a stored event cannot be changed, removed from the
+middle or re-ordered unnoticed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 
 from fleet.model.alert import AlertKind
+from fleet.model.delivery import Came, Delivery
 from fleet.model.host import Host
 from fleet.model.intent import Intent
 from fleet.model.receipt import Awaits, Receipt, Usage
@@ -40,7 +41,7 @@ class Event(
     """What every event says: of what, when, by whom."""
 
     kind: ClassVar[str] = ""
-    subject: str  # a task's uid, or run/ID, host/NAME, supervisor/ID
+    subject: str  # a task's uid, or run/ID, host/NAME, supervisor/ID, channel/NAME
     at: int
     by: str
     v: int = 1
@@ -160,6 +161,21 @@ class AlertRaised(Event, frozen=True, kw_only=True, tag="alert.raised"):
     worker: str | None = None
 
 
+class AlertSending(Event, frozen=True, kw_only=True, tag="alert.sending"):
+    """An alert is about to be sent to a channel; or again, when nobody knows whether it was."""
+
+    delivery: Delivery
+
+
+class AlertSent(Event, frozen=True, kw_only=True, tag="alert.sent"):
+    """What came of sending an alert."""
+
+    delivery: str
+    outcome: Came
+    attempts: int = 0
+    detail: str = ""
+
+
 class IntentRecorded(Event, frozen=True, kw_only=True, tag="intent.recorded"):
     """A person asked for something that only a supervisor can do."""
 
@@ -232,6 +248,8 @@ EVENTS: tuple[type[Event], ...] = (
     SessionAdopted,
     SessionEnded,
     AlertRaised,
+    AlertSending,
+    AlertSent,
     IntentRecorded,
     IntentSettled,
     RunCreated,
@@ -260,6 +278,8 @@ AnyEvent = (
     | SessionAdopted
     | SessionEnded
     | AlertRaised
+    | AlertSending
+    | AlertSent
     | IntentRecorded
     | IntentSettled
     | RunCreated

@@ -45,6 +45,11 @@ def supervisor_subject(supervisor: str) -> str:
     return f"supervisor/{supervisor}"
 
 
+def channel_subject(channel: str) -> str:
+    """The chain of a channel: what was sent there."""
+    return f"channel/{channel}"
+
+
 def slug(name: str, *, most: int = 32) -> str:
     """A name as a word that may stand in an id."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:most].strip("-")

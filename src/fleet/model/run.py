@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from fleet.model.reach import Reach
@@ -34,6 +36,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     labels: dict[str, str] = {}
     max_workers: int | None = None
     workers: tuple[RunWorker, ...] = ()
+    alerts: dict[str, Any] | None = None  # as its spec declares them
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -47,6 +50,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_
     tasks: int = 0
     max_workers: int | None = None  # how many of its tasks may run at once; None: as many as there is room for
     workers: tuple[RunWorker, ...] = ()  # who may take its tasks; none: any slot
+    alerts: dict[str, Any] | None = None  # as its spec declares them; beside what fleet.toml says
     created_at: int
     created_by: str
     ended_at: int | None = None

@@ -249,7 +249,13 @@ class RunSpec(Part, frozen=True, kw_only=True):
     def new(self, *, max_workers: int | None = None) -> NewRun:
         """The run that this asks for."""
         workers = tuple(map(_worker, self.workers))
-        return NewRun(name=self.name or "run", labels=self.labels, workers=workers, max_workers=max_workers)
+        return NewRun(
+            name=self.name or "run",
+            labels=self.labels,
+            workers=workers,
+            max_workers=max_workers,
+            alerts=msgspec.to_builtins(self.alerts) if self.alerts else None,
+        )
 
 
 def _worker(worker: Worker) -> RunWorker:

@@ -41,6 +41,11 @@ def is_secret_name(name: str) -> bool:
     return any(word in name.upper() for word in SECRET_LIKE)
 
 
+def looks_like_a_key(name: str) -> bool:
+    """Whether what should be the name of a variable is more likely a key that was pasted: long, no words, digits."""
+    return len(name) >= 20 and "_" not in name and any(char.isdigit() for char in name)
+
+
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Made when first needed: most commands keep nothing."""

@@ -10,11 +10,12 @@ from fleet.config.problems import Problem
 from fleet.config.specs.paths import scorers
 from fleet.errors import UsageError
 from fleet.model import scorer as sc
+from fleet.model.alert_spec import Alerts, variables
 from fleet.model.permission import Hold, Permission
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.model.task import check_title
 from fleet.policy.placement import RUN_ON
-from fleet.policy.redaction import is_secret_name
+from fleet.policy.redaction import is_secret_name, looks_like_a_key
 
 Placed = tuple[KeyPath, TaskSpec]
 LONGEST_CIRCLE = 12  # names of it that are shown
@@ -29,9 +30,18 @@ def run_problems(run: RunSpec) -> Iterator[Problem]:
         if first != place:
             yield Problem(("workers", place, "id"), f"`{worker.id}` is also the id of workers[{first}]")
     if run.alerts is not None:
-        for place, route in enumerate(run.alerts.routes):
-            if route.adapter not in run.alerts.adapters:
-                yield Problem(("alerts", "routes", place, "adapter"), f"no adapter is named `{route.adapter}`")
+        yield from alert_problems(run.alerts, ("alerts",))
+
+
+def alert_problems(alerts: Alerts, path: KeyPath) -> Iterator[Problem]:
+    """What is wrong with alerts, beyond the shape of their fields."""
+    for place, route in enumerate(alerts.routes):
+        if route.adapter not in alerts.adapters:
+            yield Problem((*path, "routes", place, "adapter"), f"no adapter is named `{route.adapter}`")
+    for name, adapter in alerts.adapters.items():
+        for field, value in variables(adapter).items():
+            if looks_like_a_key(value):
+                yield Problem((*path, "adapters", name, field), "give the NAME of a variable, not its value")
 
 
 def host_problems(run: RunSpec, hosts: Mapping[str, str]) -> Iterator[Problem]:
@@ -49,8 +59,6 @@ def not_available(run: RunSpec, hosts: Mapping[str, str]) -> Iterator[Problem]:
         kind = hosts.get(worker.host, "local") if isinstance(worker.host, str) else worker.host.kind
         if kind != "local" and kind not in RUN_ON:
             yield Problem(("workers", place, "host"), f"{kind} workers are not available yet; local and ssh ones are")
-    if run.alerts is not None and run.alerts.enabled:
-        yield Problem(("alerts", "enabled"), "alerts are not available yet; leave them disabled")
 
 
 def task_problems(tasks: Sequence[Placed], ids: Sequence[str], run: RunSpec | None) -> Iterator[Problem]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from fleet.errors import Conflict, NotFound
 from fleet.model import event as ev
+from fleet.model.alert import Alert, of_host
 from fleet.model.host import Host
 from fleet.model.ids import host_subject, supervisor_subject
 from fleet.model.intent import Intent
@@ -113,7 +115,9 @@ def probed(tx: Tx, host: Host, *, by: str) -> Host:
     draining = known.draining if known is not None else host.draining
     same = known is not None and (known.state, known.kind) == (host.state, host.kind)
     since = known.since if same and known is not None else tx.now
-    return _save_host(tx, replace(host, since=since, draining=draining), told=not same, by=by)
+    after = replace(host, since=since, draining=draining)
+    alerts = of_host(known.state if known else "unknown", after)
+    return _save_host(tx, after, told=not same, alerts=alerts, by=by)
 
 
 def drain(tx: Tx, name: str, kind: str, *, draining: bool, by: str) -> Host:
@@ -130,9 +134,13 @@ def _known_host(tx: Tx, name: str) -> Host | None:
     return msgspec.json.decode(found[0][0], type=Host) if found else None
 
 
-def _save_host(tx: Tx, host: Host, *, told: bool, by: str) -> Host:
+def _save_host(tx: Tx, host: Host, *, told: bool, by: str, alerts: Sequence[Alert] = ()) -> Host:
     if told:
-        ledger.append(tx, ev.HostChanged(subject=host_subject(host.name), at=tx.now, by=by, host=host))
+        subject = host_subject(host.name)
+        raised = [
+            ev.AlertRaised(subject=subject, at=tx.now, by=by, alert=alert.kind, reason=alert.reason) for alert in alerts
+        ]
+        ledger.append(tx, ev.HostChanged(subject=subject, at=tx.now, by=by, host=host), *raised)
     tx.run(
         "INSERT INTO hosts (name, doc) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET doc = excluded.doc",
         host.name,

@@ -9,7 +9,7 @@ from fleet.model import event as ev
 from fleet.model.intent import Intent
 from fleet.model.states import RunState
 from fleet.model.supervisor import Supervisor
-from fleet.store import rows
+from fleet.store import deliveries, rows
 from fleet.store.engine import Tx
 
 
@@ -43,7 +43,7 @@ def beside(tx: Tx, seq: int, event: ev.AnyEvent) -> None:
 
 
 def around(tx: Tx, seq: int, event: ev.AnyEvent) -> None:
-    """Runs, hosts and supervisors."""
+    """Runs, hosts, supervisors and channels."""
     name = event.subject.split("/", 1)[1]
     match event:
         case ev.RunCreated(run=run):
@@ -66,6 +66,10 @@ def around(tx: Tx, seq: int, event: ev.AnyEvent) -> None:
                 host.name,
                 rows.encode(host),
             )
+        case ev.AlertSending(delivery=delivery):
+            deliveries.save(tx, seq, delivery)
+        case ev.AlertSent():
+            deliveries.end(tx, event)
         case ev.SupervisorJoined(supervisor=supervisor):
             tx.run("INSERT INTO supervisors (id, doc) VALUES (?, ?)", supervisor.id, rows.encode(supervisor))
         case ev.SupervisorLeft():

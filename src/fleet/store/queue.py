@@ -321,6 +321,7 @@ def _create_run(tx: Tx, new: NewRun, tasks: int, by: str) -> Run:
         tasks=tasks,
         max_workers=new.max_workers,
         workers=new.workers,
+        alerts=new.alerts,
         created_at=tx.now,
         created_by=by,
     )

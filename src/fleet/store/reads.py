@@ -21,6 +21,7 @@ from fleet.store import asks, rows
 from fleet.store.engine import Bell, Engine, Tx
 
 if TYPE_CHECKING:
+    from fleet.model.delivery import Delivery
     from fleet.model.event import Entry
 
 BEGINNING = ""  # the position before the first event
@@ -178,13 +179,35 @@ class Reads:
         """What is known of each machine."""
         return self._engine.read(lambda tx: asks.decode_all(tx.rows("SELECT doc FROM hosts ORDER BY name"), Host))
 
+    def deliveries(self, *, about: str, limit: int = asks.LIMIT) -> list[Delivery]:
+        """What was told of a subject, newest first."""
+        return self._deliveries("WHERE about = ? ORDER BY seq DESC LIMIT ?", about, limit)
+
+    def undelivered(self, *, limit: int = asks.LIMIT) -> list[Delivery]:
+        """Alerts that are still to be sent, oldest first."""
+        return self._deliveries("WHERE state = 'pending' ORDER BY seq LIMIT ?", limit)
+
+    def incidents(self) -> list[Delivery]:
+        """What was triggered, or is about to be, where it can be resolved, and was not resolved since."""
+        found = self._deliveries("WHERE state <> 'closed' ORDER BY seq")
+        return [each for each in found if each.resolvable and each.action == "trigger"]
+
+    def _deliveries(self, which: str, *values: str | int) -> list[Delivery]:
+        from fleet.model.delivery import Delivery  # not at the top: only alerts need it
+
+        sql = f"SELECT doc FROM deliveries {which}"
+        return self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, *values), Delivery))
+
     def cursor(self, name: str) -> str:
         """How far a reader of the feed has come."""
         found = self._engine.read(lambda tx: tx.rows("SELECT position FROM cursors WHERE name = ?", name))
         return str(found[0][0]) if found else BEGINNING
 
-    def feed(self, after: str = BEGINNING, *, limit: int = 1000) -> Batch:
-        """The events after a position. A reader that goes on from the position it is given misses none."""
+    def feed(self, after: str = BEGINNING, *, limit: int = 1000, kinds: Collection[str] = ()) -> Batch:
+        """The events after a position. A reader that goes on from the position it is given misses none.
+
+        With `kinds`, of the next `limit` events only those of these kinds.
+        """
 
         from fleet.store import ledger  # not at the top: most commands read no event, and start faster without them
 
@@ -195,7 +218,9 @@ class Reads:
                 raise
             except ValueError as exc:
                 raise UsageError(f"`{after}` is no position in the feed of this ledger") from exc
-            return Batch([ledger.entry(row[:3]) for row in found], position, [row[3] for row in found])
+            marks = [f'"kind":"{kind}"' for kind in kinds]  # events are stored as canonical JSON
+            wanted = [row for row in found if not marks or any(mark in row[2] for mark in marks)]
+            return Batch([ledger.entry(row[:3]) for row in wanted], position, [row[3] for row in wanted])
 
         return self._engine.read(ask)
 

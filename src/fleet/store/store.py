@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fleet.model.alert import Alert
+from fleet.model.delivery import Came, Delivery
 from fleet.model.host import Host
 from fleet.model.intent import Intent
 from fleet.model.receipt import Awaits, Verdict
@@ -17,7 +18,7 @@ from fleet.model.run import NewRun, Run
 from fleet.model.session import Claimed, Defaults, Ending, Fence, Progress, Session, Slot
 from fleet.model.supervisor import Supervisor
 from fleet.model.task import BLOCKS, Comment, NewTask, Task, TaskEdit
-from fleet.store import around, queue, sessions
+from fleet.store import around, deliveries, queue, sessions
 from fleet.store.pending import Pending
 from fleet.store.reads import Reads
 
@@ -233,3 +234,24 @@ class Store(Reads):
     def advance(self, name: str, position: str) -> Pending[None]:
         """A reader of the feed has dealt with everything up to a position."""
         return self._engine.write(lambda tx: around.advance(tx, name, position))
+
+    # alerts on their way
+
+    def announce(
+        self, new: Sequence[Delivery], *, reader: str | None = None, position: str = ""
+    ) -> Pending[list[Delivery]]:
+        """Alerts are about to be sent; the reader of the feed has dealt with all up to a position. Returns those that
+        are the caller's to send: an alert that was announced to a channel before is not among them."""
+        return self._engine.write(lambda tx: deliveries.announce(tx, new, reader, position))
+
+    def take_over(self, *, by: str) -> Pending[list[Delivery]]:
+        """Take the deliveries of senders that are gone; each may be a repeat, and says so."""
+        return self._engine.write(lambda tx: deliveries.take_over(tx, by))
+
+    def delivered(
+        self, delivery: str, outcome: Came, *, by: str, attempts: int = 0, detail: str = ""
+    ) -> Pending[Delivery]:
+        """What came of it. Saying it twice changes nothing."""
+        return self._engine.write(
+            lambda tx: deliveries.delivered(tx, delivery, outcome, attempts=attempts, detail=detail, by=by)
+        )

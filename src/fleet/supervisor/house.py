@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from fleet.channels.channel import Channel
+from fleet.channels.http import HttpCarrier
 from fleet.coders.coder import Coder
 from fleet.config.home import Home
 from fleet.config.settings import Settings
@@ -54,6 +56,8 @@ class House:
         machine: str,
         load_coder: Callable[[str, Settings], Coder],
         open_transport: Callable[[Reach], Transport],
+        load_channel: Callable[[str], Channel],
+        carrier: HttpCarrier,
         secrets: Callable[[str], str | None],
         journal: Journal,
         coder: str | None = None,
@@ -74,6 +78,8 @@ class House:
         self.at = at  # told of each step of a session; tests end the process there
         self.wake = asyncio.Event()
         self._load_coder = load_coder
+        self.load_channel = load_channel
+        self.carrier = carrier  # by which alerts leave
         self._secrets = secrets
         self._coders: dict[str, Coder] = {}
         self._coder, self._model = coder, model
@@ -147,6 +153,10 @@ class House:
         """The values of the secrets that a launch names, where there are any."""
         found = {name: self._secrets(name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
+
+    def secret(self, name: str) -> str | None:
+        """The value of one named secret, where there is one."""
+        return self._secrets(name)
 
     def pause(self, coder: str, until: int) -> None:
         """Start nothing with a coder until then."""

@@ -18,6 +18,7 @@ from fleet.model.session import Ending, Session
 from fleet.model.states import LIVE, SessionState, TaskState
 from fleet.model.task import Task
 from fleet.store.engine import Bell
+from fleet.supervisor.alerter import Alerter
 from fleet.supervisor.claimer import Claimer
 from fleet.supervisor.feeder import Feeder
 from fleet.supervisor.house import House, OnlyVerify, now_ms
@@ -56,6 +57,7 @@ class Supervisor:
         self._drain = drain
         self._claimer = Claimer(house)
         self._intents = Intents(house)
+        self._alerter = Alerter(house)
         self._feeder = Feeder(house, house.source) if house.source is not None else None
         self._running: dict[str, SessionRunner] = {}  # by session
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -78,6 +80,7 @@ class Supervisor:
         house = self.house
         await house.store.join(house.name, machine=house.place, pid=os.getpid(), seconds=house.lease_seconds)
         house.log("supervisor_started", supervisor=house.name, pid=os.getpid())
+        await self._alerter.begin()
         bell = house.store.listen()
         loop = asyncio.get_running_loop()
         loop.add_reader(bell.fileno(), self._rung, bell)
@@ -85,6 +88,8 @@ class Supervisor:
         try:
             await self._watched(self._main_loop())
             await self._shut_down()
+            if self._drain and not self._stopping.is_set():
+                await self._alerter.flush()
         finally:
             for duty in beside:
                 duty.cancel()
@@ -111,7 +116,7 @@ class Supervisor:
         """The loops beside the main one."""
         pruner = Pruner(self.house, lambda: [runner.attempt.hosted for runner in self._running.values()])
         feeding = [self._feeder.run()] if self._feeder is not None else []
-        return [self._keep_lease(), pruner.run(), self.house.hosts.run(), *feeding]
+        return [self._keep_lease(), pruner.run(), self.house.hosts.run(), self._alerter.run(), *feeding]
 
     async def _watched(self, loop: Coroutine[Any, Any, None]) -> None:
         """A loop whose death ends the supervisor: it is written down, then raised at the end."""
@@ -329,6 +334,7 @@ class Supervisor:
     def _rung(self, bell: Bell) -> None:
         bell.wait(0)
         self.house.wake.set()
+        self._alerter.wake.set()
         if self._feeder is not None:
             self._feeder.wake.set()
 

@@ -141,13 +141,16 @@ def test_a_webhook_goes_to_the_secrets(home: Home, file: Path) -> None:
     assert home.secrets.read_text() == f"FLEET_WEBHOOK_URL={HOOK}\n"
     assert stat.S_IMODE(home.secrets.stat().st_mode) == 0o600
     assert load(home).alerts.webhook_env == "FLEET_WEBHOOK_URL"
-    assert done.changes == [Change("alerts.webhook_env", "", "FLEET_WEBHOOK_URL")]
+    assert done.changes == [
+        Change("alerts.webhook_env", "", "FLEET_WEBHOOK_URL"),
+        Change("alerts.enabled", False, True),
+    ]
     assert "hunter2" not in str(done) + home.toml.read_text()
     again = import_file(home, file)
     assert (again.changes, again.notes) == ([], [])
 
 
-def test_an_empty_webhook_turns_alerts_off(home: Home, file: Path) -> None:
+def test_an_empty_webhook_turns_it_off(home: Home, file: Path) -> None:
     """Where the file says that nobody is told, nobody is told; the secret itself stays."""
     file.write_text(f"alerts: {{webhook_url: '{HOOK}'}}")
     import_file(home, file)
@@ -300,3 +303,54 @@ def test_into_an_older_home(tmp_path: Path, file: Path) -> None:
     file.write_text("timeouts: {api_status: 3}\n")
     import_file(home, file)
     assert (load(home).supervisor.max_concurrent, load(home).timeouts.api_status) == (7, 3)
+
+
+ALERTS = """{
+  "enabled": true,
+  "dry_run": true,
+  "routes": [
+    {"events": ["stale", "restart_exhausted", "verifier_failed"], "adapter": "ops-slack"},
+    {"events": ["restart_exhausted"], "adapter": "pager"}
+  ],
+  "adapters": {
+    "ops-slack": {"kind": "slack", "webhook_env": "CODEWHALE_FLEET_SLACK_WEBHOOK", "channel": "#codewhale-fleet"},
+    "pager": {
+      "kind": "pager_duty", "routing_key_env": "CODEWHALE_FLEET_PAGERDUTY_ROUTING_KEY", "severity": "critical"
+    }
+  }
+}"""
+
+
+def test_alerts_as_others_write_them(home: Home, file: Path) -> None:
+    """A file of alerts becomes channels and routes; a second time changes nothing more."""
+    file = file.with_name("alerts.json")
+    file.write_text(ALERTS)
+    done = import_file(home, file)
+    settings = load(home)
+    assert (settings.alerts.enabled, settings.alerts.dry_run) == (True, True)
+    assert settings.channels["ops-slack"].webhook_env == "CODEWHALE_FLEET_SLACK_WEBHOOK"
+    assert settings.channels["pager"].severity == "critical"
+    assert [(route.channel, len(route.events)) for route in settings.routes] == [("ops-slack", 3), ("pager", 1)]
+    assert len(done.changes) == 2 + 3 + 3 + 2
+    assert import_file(home, file).changes == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"adapter": "pager"', '"adapter": "pagr"', 'there is no channel "pagr"'),
+        ('"kind": "slack"', '"kind": "slak"', "adapters.ops-slack.kind"),
+        ("CODEWHALE_FLEET_SLACK_WEBHOOK", "https://hooks.example/hunter2", "the NAME of an environment variable"),
+        ('"enabled": true,', '"enabled": true', "not JSON"),
+    ],
+)
+def test_alerts_that_cannot_be_taken(home: Home, file: Path, old: str, new: str, said: str) -> None:
+    """The fault is named, a value that may be a secret is not repeated, and nothing is written."""
+    file = file.with_name("alerts.json")
+    file.write_text(ALERTS.replace(old, new))
+    before = home.toml.read_bytes() if home.toml.exists() else b""
+    with pytest.raises(ConfigError) as caught:
+        import_file(home, file)
+    assert said in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    assert (home.toml.read_bytes() if home.toml.exists() else b"") == before

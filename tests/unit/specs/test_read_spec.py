@@ -206,7 +206,15 @@ def test_what_a_task_may_not_say(tmp_path: Path, fields: dict[str, Any], said: s
         ({"workers": [{"id": "b", "host": {"kind": "ssh"}}]}, "workers[0].host.host: is missing; an ssh host needs"),
         ({"workers": [{"id": "b", "host": {"kind": "docker"}}]}, "workers[0].host.kind: expected one of local, "),
         ({"workers": [{"id": "b", "host": HERE}] * 2}, "workers[1].id: `b` is also the id of workers[0]"),
-        ({"alerts": {"enabled": True}}, "alerts.enabled: alerts are not available yet"),
+        (
+            {"alerts": {"adapters": {"p": {"kind": "pager_duty", "routing_key_env": "e93facc04764012d7bfb002500d5"}}}},
+            "alerts.adapters.p.routing_key_env: give the NAME of a variable, not its value",
+        ),
+        (
+            {"alerts": {"adapters": {"s": {"kind": "slack", "webhook_env": "https://hooks.example/hunter2"}}}},
+            "alerts.adapters.s.webhook_env: expected the NAME of an environment variable, not a value, found something",
+        ),
+        ({"alerts": {"routes": [{"adapter": "x", "events": ["stail"]}]}}, "alerts.routes[0].events[0]: "),
         ({"alerts": {"routes": [{"adapter": "x"}]}}, "alerts.routes[0].adapter: no adapter is named `x`"),
         ({"labels": {"a": 1}}, "labels.a: expected text, found 1"),
         ({"tasks": []}, "tasks: is empty; expected at least one task"),

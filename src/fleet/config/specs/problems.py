@@ -61,6 +61,8 @@ def _said(error: Any, path: KeyPath, whole: dict[str, Any]) -> Iterator[Problem]
             yield from _of_several(error, path, whole)
         case "minItems":
             yield Problem(path, "is empty; expected at least one")
+        case _ if error.schema.get("x-private"):  # what stands there may be a secret
+            yield Problem(path, f"expected {_expected(error.schema)}, found something else")
         case _:
             yield Problem(path, f"expected {_expected(error.schema)}, found {found_words(error.instance)}")
 
