@@ -65,6 +65,7 @@ def overview() -> str:
     lines = ["usage: fleet bd VERB ...", "", "The verbs of beads on Fleet's own queue.", ""]
     lines += [f"  {verb.name + ' ' + verb.usage:<36}{_summary(verb)}" for verb in VERBS]
     lines += ["", "Flags of every verb:", *(_flag(flag) for flag in GLOBAL), "", REAL_BD + ".", ""]
+    lines += ["examples:", "  fleet bd ready", '  fleet bd create "Fix the login" --priority 1', ""]
     return "\n".join(lines)
 
 
