@@ -57,43 +57,29 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not args.yes and not _agreed(text, hosts, context):
         context.note("nothing was run")
         return 1
-    return execute(command, hosts, context, _head(args, text, hosts), parallel=args.parallel, group=args.group)
+    if not context.json:
+        context.print(f"{_head(args, text, hosts)}\n{RULE}")
+        context.out.flush()
+    return _execute(args, command, hosts, context)
 
 
-def execute(
-    command: Command, hosts: list[Host], context: Context, head: str, *, parallel: int, group: bool = False
-) -> int:
+def _execute(args: argparse.Namespace, command: Command, hosts: list[Host], context: Context) -> int:
     """The command on each host, told as the answers come; the exit code."""
-    from fleet.cli.machines import names_of, until_signal, way_to
-    from fleet.hosts.fanout import End, across, run_on, stopped
+    from fleet.cli.machines import everywhere, names_of
 
     names = names_of(hosts)
-    answers: dict[str, Ran] = {}
-    live = not (context.json or group)
 
     def tell(ran: Ran) -> None:
-        answers[ran.host] = ran
-        if live:
+        if not (context.json or args.group):
             context.print(answer(names[ran.host], ran))
             context.out.flush()
 
-    if not context.json:
-        context.print(f"{head}\n{RULE}")
-        context.out.flush()
-    signalled = until_signal(
-        lambda: across(
-            hosts, lambda host: run_on(host.name, way_to(host, context), command), parallel=parallel, tell=tell
-        )
-    )
-    for host in hosts:
-        if host.name not in answers:
-            tell(stopped(host.name))
-    results = [answers[host.name] for host in hosts]
-    succeeded = sum(ran.end is End.OK for ran in results)
+    results, signalled = everywhere(command, hosts, context, parallel=args.parallel, tell=tell)
+    succeeded = sum(ran.end == "ok" for ran in results)
     if context.json:
         context.print_json({"total": len(results), "succeeded": succeeded, "results": results})
     else:
-        if group:
+        if args.group:
             context.print("\n".join(_grouped(results, names)))
         context.print(f"Complete: {succeeded}/{len(results)} succeeded")
     return signalled or int(succeeded < len(results))

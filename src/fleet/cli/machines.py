@@ -14,7 +14,7 @@ from fleet.policy.selection import called, select
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.config.settings import Host
-    from fleet.hosts.fanout import Way
+    from fleet.hosts.fanout import Command, Ran, Way
     from fleet.hosts.sight import Look
     from fleet.model import host as model
     from fleet.projections.machines import Machine, Machines
@@ -63,6 +63,29 @@ def until_signal(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
 
     asyncio.run(main())
     return 128 + caught[0] if caught else 0
+
+
+def everywhere(
+    command: Command, hosts: Sequence[Host], context: Context, *, parallel: int, tell: Callable[[Ran], None]
+) -> tuple[list[Ran], int]:
+    """A command on each host; each answer is told as it comes. With the code of a signal that ended it, or 0."""
+    from fleet.hosts.fanout import across, run_on, stopped
+
+    answers: dict[str, Ran] = {}
+
+    def take(ran: Ran) -> None:
+        answers[ran.host] = ran
+        tell(ran)
+
+    code = until_signal(
+        lambda: across(
+            hosts, lambda host: run_on(host.name, way_to(host, context), command), parallel=parallel, tell=take
+        )
+    )
+    for host in hosts:
+        if host.name not in answers:
+            take(stopped(host.name))
+    return [answers[host.name] for host in hosts], code
 
 
 def look(

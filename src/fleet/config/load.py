@@ -12,7 +12,7 @@ from fleet.config.home import Home
 from fleet.config.settings import ALIASES, Settings
 from fleet.errors import ConfigError
 
-LISTS = ("hosts", "workers", "coders", "channels", "routes")  # settings of which there may be many tables
+LISTS = ("hosts", "workers", "coders", "channels", "routes", "updates")  # settings of which there may be many tables
 
 
 def load(home: Home) -> Settings:

@@ -216,6 +216,14 @@ class Sprites(Section, frozen=True, kw_only=True):
     ] = "SPRITES_API_TOKEN"
 
 
+class Health(Section, frozen=True, kw_only=True):
+    """What `fleet health` leaves behind."""
+
+    log_file: Annotated[str, Meta(description="The file in the home, or anywhere, that gets a line of each check.")] = (
+        "logs/healthcheck.log"
+    )
+
+
 class Alerts(Section, frozen=True, kw_only=True):
     """Whether people are told when something is wrong, and how. `[channels]` and `[[routes]]` say where to."""
 
@@ -437,6 +445,15 @@ class Coder(Section, frozen=True, kw_only=True):
             raise ClashError(("python",), "expected FILE:CLASS")
 
 
+class Update(Section, frozen=True, kw_only=True):
+    """How `fleet update NAME` updates a package; repeat the table for each."""
+
+    command: Annotated[str, Meta(min_length=1, description="What updates it, for sh.", extra={"expected": "a command"})]
+    version: Annotated[
+        str, Meta(description="What prints its version, for sh; empty: the package's name with --version.")
+    ] = ""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that fleet.toml may say."""
 
@@ -446,6 +463,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timeouts: Timeouts = Timeouts()
     status: Status = Status()
     sprites: Sprites = Sprites()
+    health: Health = Health()
     alerts: Alerts = Alerts()
     api: Api = Api()
     hosts: tuple[Host, ...] = ()
@@ -453,6 +471,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     coders: dict[str, Coder] = {}
     channels: dict[str, Channel] = {}
     routes: tuple[Route, ...] = ()
+    updates: dict[str, Update] = {}
 
     @property
     def own_coders(self) -> tuple[str, ...]:

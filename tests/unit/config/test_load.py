@@ -94,7 +94,7 @@ def test_every_fault_at_once(home: Home) -> None:
         ),
         (
             "fleet.toml:13: extra: unknown key; valid keys: supervisor, queue, store, timeouts, status, sprites, "
-            "alerts, api, hosts, workers, coders, channels, routes, max_concurrent, coder, model, "
+            "health, alerts, api, hosts, workers, coders, channels, routes, updates, max_concurrent, coder, model, "
             "context_pressure_threshold_pct"
         ),
     ]

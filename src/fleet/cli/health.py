@@ -1,0 +1,92 @@
+"""Check that every host is well: its provider knows it, and a command runs on it. For cron and for scripts.
+
+Sleeping sprites are woken, which costs money. The exit code is 0 when all are healthy, else 1. A line of each check
+goes to a log (`health.log_file`). Where all sprites vanish at once, one fault of the API is told, not dead machines.
+
+Examples:
+  fleet health
+  fleet health --quiet --log /var/log/fleet-healthcheck.log
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleet.cli.parsing import add_selection
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.projections.machines import Machines
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet health`."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing when all are healthy")
+    parser.add_argument("--log", metavar="FILE", type=Path, help="the log to add a line to (else health.log_file)")
+    add_selection(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Look at all, judge, log, tell."""
+    from fleet.cli.machines import look, selected
+
+    found, signalled = look(selected(args, context), context, wake=True)
+    if signalled:
+        return signalled
+    ill = _ill(found)
+    _log(args.log or _log_file(context), ill, found, context)
+    if context.json:
+        context.print_json({"ok": not ill, "machines": found})
+        return int(bool(ill))
+    if ill:
+        context.print("\n".join([f"UNHEALTHY {found.noun}s:", *(f"  {name}: {reason}" for name, reason in ill)]))
+    elif not args.quiet:
+        all_of_them = f"All {found.total} {found.noun}s" if found.total > 1 else f"1 {found.noun}"
+        context.print(f"OK: {all_of_them} healthy")
+    if ill or not args.quiet:
+        _warn(found, context)
+    return int(bool(ill))
+
+
+def _ill(found: Machines) -> list[tuple[str, str]]:
+    """Who is ill, and of what. A fault of the provider stands for all its machines."""
+    fault = [("api", found.api_fault)] if found.api_fault else []
+    return fault + [
+        (machine.api_name, machine.reason)
+        for machine in found.machines
+        if machine.healthy is False and not (fault and machine.kind == "sprite")
+    ]
+
+
+def _warn(found: Machines, context: Context) -> None:
+    from fleet.cli.transcript import one_line, printable
+
+    for machine in found.machines:
+        details = [] if found.api_fault and machine.kind == "sprite" else [machine.detail]
+        for text in (*details, *machine.warnings):
+            if text:
+                context.note(f"{machine.api_name}: {printable(one_line(text, 200))}")
+
+
+def _log_file(context: Context) -> Path:
+    return context.home.path / Path(context.settings.health.log_file).expanduser()
+
+
+def _log(file: Path, ill: list[tuple[str, str]], found: Machines, context: Context) -> None:
+    """A line, in one write: checks that overlap do not mix. A log that cannot be written does not hide the result."""
+    words = ", ".join(f"{name} ({reason})" for name, reason in ill)
+    said = f"ALERT - UNHEALTHY: {words}" if ill else f"OK - All {found.noun}s healthy"
+    line = f"[{time.strftime('%Y-%m-%d %H:%M:%S')}] {' '.join(said.split())}\n"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(fd, line.encode())
+        finally:
+            os.close(fd)
+    except (OSError, ValueError) as exc:  # the latter for a NUL in the name
+        context.note(f"note: the check is not logged: {exc}")

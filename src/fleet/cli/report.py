@@ -1,0 +1,134 @@
+"""An inventory of the hosts: what each is, how it is, what is wrong. JSON, or Markdown, CSV or HTML.
+
+Sleeping sprites are left asleep, unless --wake or `status.wake` say otherwise. A file is replaced in one step.
+
+Examples:
+  fleet report -o /var/log/fleet-report.json
+  fleet report --format md --team agents
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fleet.cli.parsing import add_selection
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.projections.machines import Machines
+
+COLUMNS = ("name", "api_name", "kind", "team", "role", "status", "responsive", "ms", "coder", "healthy", "reason")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet report`."""
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write it there, in one step")
+    parser.add_argument("--format", choices=["json", "md", "csv", "html"], default="json", help="json if not given")
+    add_selection(parser)
+    parser.add_argument("--no-probe", action="store_true", help="report what the last probes found")
+    parser.add_argument("--wake", action="store_true", help="wake sleeping hosts to probe them")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Look at all, and write it down."""
+    from fleet.cli.machine_table import machines
+    from fleet.cli.machines import selected
+
+    found, signalled = machines(args, selected(args, context), context)
+    if signalled:
+        return signalled
+    text = FORMATS["json" if context.json else args.format](report_of(found))
+    if args.output is None:
+        context.out.write(text)
+        return 0
+    from fleet.config.files import write_atomic
+
+    write_atomic(args.output, text.encode())
+    return 0
+
+
+def report_of(found: Machines) -> dict[str, Any]:
+    """The report of the first Fleet Manager, with more in it; `sprites` holds hosts of every kind."""
+    from datetime import UTC, datetime
+
+    from fleet import __version__
+
+    ill = [machine for machine in found.machines if machine.healthy is False]
+    errors = [f"{each.api_name}: {each.reason}{f': {each.detail}' if each.detail else ''}" for each in ill]
+    return {
+        "timestamp": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "total": found.total,
+        "healthy": found.healthy,
+        "unhealthy": found.unhealthy,
+        "sprites": found.machines,
+        "errors": ([f"api: {found.api_fault}"] if found.api_fault else []) + errors,
+        "asleep": found.asleep,
+        "unknown": found.unknown,
+        "warnings": [f"{each.api_name}: {text}" for each in found.machines for text in each.warnings],
+        "fleet": __version__,
+    }
+
+
+def _json(report: dict[str, Any]) -> str:
+    from fleet.cli.context import encode_json
+
+    return encode_json(report) + "\n"
+
+
+def _rows(report: dict[str, Any]) -> list[list[str]]:
+    """The cells of the table, each on one line."""
+    return [[_cell(getattr(machine, name)) for name in COLUMNS] for machine in report["sprites"]]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else " ".join(str(value).split())
+
+
+def _summary(report: dict[str, Any]) -> str:
+    return f"{report['total']} in all, {report['healthy']} healthy, {report['unhealthy']} unhealthy"
+
+
+def _markdown(report: dict[str, Any]) -> str:
+    lines = ["# Fleet report", "", f"{report['timestamp']}: {_summary(report)}.", ""]
+    lines += [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in _rows(report)]
+    told = [*report["errors"], *report["warnings"]]
+    return "\n".join([*lines, *(["", *(f"- {' '.join(each.split())}" for each in told)] if told else [])]) + "\n"
+
+
+def _csv(report: dict[str, Any]) -> str:
+    import csv
+    import io
+
+    text = io.StringIO()
+    csv.writer(text).writerows([COLUMNS, *_rows(report)])
+    return text.getvalue()
+
+
+def _html(report: dict[str, Any]) -> str:
+    from html import escape
+
+    def line(cells: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    told = [*report["errors"], *report["warnings"]]
+    rows = [line([*COLUMNS], "th"), *(line(row, "td") for row in _rows(report))]
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Fleet report</title>',
+            "<style>body{font-family:sans-serif}td,th{padding:.2em .8em;text-align:left}</style></head><body>",
+            f"<h1>Fleet report</h1>\n<p>{escape(report['timestamp'])}: {escape(_summary(report))}.</p>",
+            "<table>",
+            *rows,
+            "</table>",
+            *(["<ul>", *(f"<li>{escape(each)}</li>" for each in told), "</ul>"] if told else []),
+            "</body></html>\n",
+        ]
+    )
+
+
+FORMATS = {"json": _json, "md": _markdown, "csv": _csv, "html": _html}
