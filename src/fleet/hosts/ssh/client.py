@@ -45,10 +45,14 @@ async def client(
             assert process.stdin is not None
             if not process.stdin.transport.is_closing():
                 process.stdin.transport.abort()  # what was not taken of it never will be
-        # Before the wait, which is for the pipes too: the shared connection's process has its copies of them.
-        process._transport.close()  # type: ignore[attr-defined]
+        transport = process._transport  # type: ignore[attr-defined]  # there is no other way to its pipes
         if running:
+            # Before the wait, which is for the pipes too: the shared connection's process has its copies of them.
+            for pipe in map(transport.get_pipe_transport, range(3)):
+                if pipe is not None:
+                    pipe.close()
             await asyncio.shield(process.wait())
+        transport.close()  # not before the wait: it would take the end of the client from who watches for it
 
 
 async def finished(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[bytes, str]:
