@@ -82,7 +82,6 @@ def _problems(found: Draft, base: str, coders: Coders, hosts: Mapping[str, str])
     if found.run is not None:
         problems += spec_rules.run_problems(found.run)
         problems += spec_rules.host_problems(found.run, hosts)
-        problems += spec_rules.not_available(found.run, hosts)
     problems += spec_rules.task_problems(found.tasks, found.ids, found.run)
     problems += spec_rules.plugin_problems(found.tasks, lambda: plugins.names("scorers"))
     for path, task in found.tasks:

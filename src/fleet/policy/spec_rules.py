@@ -1,4 +1,4 @@
-"""What is wrong with a spec beyond the shape of its fields: ids, needs, clashes, and what is not available yet."""
+"""What is wrong with a spec beyond the shape of its fields: ids, needs, clashes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from fleet.model.alert_spec import Alerts, variables
 from fleet.model.permission import Hold, Permission
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.model.task import check_title
-from fleet.policy.placement import RUN_ON
 from fleet.policy.redaction import is_secret_name, looks_like_a_key
 
 Placed = tuple[KeyPath, TaskSpec]
@@ -51,14 +50,6 @@ def host_problems(run: RunSpec, hosts: Mapping[str, str]) -> Iterator[Problem]:
         if isinstance(name, str) and name != "local" and name not in hosts:
             known = ", ".join(sorted(hosts)) or "none"
             yield Problem(("workers", place, "host"), f"no host of fleet.toml is named `{name}`; there are: {known}")
-
-
-def not_available(run: RunSpec, hosts: Mapping[str, str]) -> Iterator[Problem]:
-    """What a spec may say and this version cannot do yet. Whoever builds it takes its line away."""
-    for place, worker in enumerate(run.workers):
-        kind = hosts.get(worker.host, "local") if isinstance(worker.host, str) else worker.host.kind
-        if kind != "local" and kind not in RUN_ON:
-            yield Problem(("workers", place, "host"), f"{kind} workers are not available yet; local and ssh ones are")
 
 
 def task_problems(tasks: Sequence[Placed], ids: Sequence[str], run: RunSpec | None) -> Iterator[Problem]:

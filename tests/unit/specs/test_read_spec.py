@@ -201,7 +201,6 @@ def test_what_a_task_may_not_say(tmp_path: Path, fields: dict[str, Any], said: s
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"workers": [{"id": "b", "host": {"kind": "sprite"}}]}, "workers[0].host: sprite workers are not available"),
         ({"workers": [{"id": "b", "host": "nobody"}]}, "workers[0].host: no host of fleet.toml is named `nobody`"),
         ({"workers": [{"id": "b", "host": {"kind": "ssh"}}]}, "workers[0].host.host: is missing; an ssh host needs"),
         ({"workers": [{"id": "b", "host": {"kind": "docker"}}]}, "workers[0].host.kind: expected one of local, "),
