@@ -131,8 +131,8 @@ def test_set_changes_the_fields_of_a_task(cli: Cli) -> None:
     ("pairs", "error"),
     [
         ([], "nothing to set"),
-        (["coder"], "`coder` is not coder=, model=, cwd= or priority="),
-        (["title=x"], "`title=x` is not coder=, model=, cwd= or priority="),
+        (["coder"], "`coder` is none of coder=, model=, cwd=, priority="),
+        (["title=x"], "`title=x` is none of coder=, model=, cwd=, priority="),
         (["coder=cladue"], "unknown coder `cladue`"),
         (["priority=high"], "priority must be 0 (most urgent) to 4, not `high`"),
         (["priority="], "priority must be 0 (most urgent) to 4, not ``"),

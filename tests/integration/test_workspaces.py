@@ -23,6 +23,7 @@ class Under(LocalTransport):
     """This machine, where `sh` is a certain shell."""
 
     def __init__(self, shell: tuple[str, ...]) -> None:
+        super().__init__()
         self._shell = shell
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
