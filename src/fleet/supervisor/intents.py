@@ -16,7 +16,6 @@ from fleet.supervisor.runner import SessionRunner
 from fleet.supervisor.wish import Wish
 
 SWEEP_SECONDS, SWEEP_AGAIN_SECONDS = 5.0, 30.0  # for the host to answer; until it is asked again
-SWEEP_SOON_SECONDS = 2.0  # of another machine, which is asked only once its probe was answered
 
 # Where the task stands when the intent is carried out. A crash may come between that and the note of it.
 DONE = {
@@ -52,8 +51,8 @@ class Intents:
             return
         if not house.hosts.may_answer(session.host):
             return  # it would only keep everybody waiting
-        here = session.host == house.machine
-        self._sweep_at[intent.id] = now + (SWEEP_AGAIN_SECONDS if here else SWEEP_SOON_SECONDS)
+        if session.host == house.machine:  # another is asked as soon as its probe was answered, before it gets new work
+            self._sweep_at[intent.id] = now + SWEEP_AGAIN_SECONDS
         grace = house.settings.supervisor.grace_seconds
         try:
             async with asyncio.timeout(SWEEP_SECONDS + 3 * grace):
