@@ -271,8 +271,7 @@ def test_no_room_to_start(small_disk: SessionHost, tmp_path: Path, pages: int) -
     """A disk that is full at any point of the start starts nothing, says so, and the session can be settled later."""
     session = small_disk.prepared(f"echo x >>{tmp_path}/ran", cwd="/")
     fill(small_disk, leave=pages)
-    # Now and then the shell that would become the agent dies before it can say of what.
-    with pytest.raises((HostFull, NotStarted), match=r"No space left|its shell died before the agent began"):
+    with pytest.raises((HostFull, NotStarted), match="No space left"):
         do(session.start())
     (small_disk.root / "filler").unlink()
     assert do(session.observe()).state in {HostState.PREPARED, HostState.ABANDONED}
