@@ -344,7 +344,7 @@ def _listed(kind: type[StrEnum], some: frozenset[Any]) -> str:
 def http_page() -> str:
     """Every route: its parameters, what it takes and what it gives."""
     from fleet.api.app import make_routes
-    from fleet.config.settings import Api
+    from fleet.config.serving import Api
 
     document = make_routes(None, Api()).openapi_schema.to_schema()
     routes = [(verb.upper(), path, about) for path, verbs in document["paths"].items() for verb, about in verbs.items()]

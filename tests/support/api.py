@@ -16,7 +16,8 @@ from fleet.api.app import make_app
 from fleet.api.desk import Desk
 from fleet.config import tokens
 from fleet.config.home import Home
-from fleet.config.settings import Api, Settings
+from fleet.config.serving import Api
+from fleet.config.settings import Settings
 from fleet.config.tokens import Role
 from tests.support import homes
 

@@ -17,10 +17,14 @@ MODEL = (
     *("alert", "clash", "host", "ids", "intent", "reach", "receipt", "run"),
     *("session", "states", "supervisor", "task", "terms", "worker"),
 )
+CONFIG = (
+    *("environment", "files", "home", "load", "settings"),
+    *("section", "machines", "alerting", "serving"),
+)
 SHARED = {
     *("fleet", "fleet.errors", "fleet.wiring"),
     *("fleet.cli", "fleet.cli.app", "fleet.cli.commands", "fleet.cli.context", "fleet.cli.parsing"),
-    *("fleet.config", *(f"fleet.config.{name}" for name in ("environment", "files", "home", "load", "settings"))),
+    *("fleet.config", *(f"fleet.config.{name}" for name in CONFIG)),
     *("fleet.model", *(f"fleet.model.{name}" for name in MODEL)),
     *("fleet.projections", "fleet.projections.queue", "fleet.store"),
     *(f"fleet.store.{name}" for name in ("asks", "clock", "engine", "leases", "migrate", "reads", "rows", "sqlite")),

@@ -18,7 +18,7 @@ from fleet.api.answers import on_bug, on_fleet_error, on_http, on_refused
 from fleet.api.desk import Desk
 from fleet.api.gate import Gate
 from fleet.api.problems import Refused
-from fleet.config.settings import Api
+from fleet.config.serving import Api
 from fleet.errors import FleetError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from litestar.enums import ScopeType
 from fleet.api import problems
 from fleet.api.problems import Refused
 from fleet.api.rates import Rates
-from fleet.config.settings import Api
+from fleet.config.serving import Api
 from fleet.config.tokens import Token
 from fleet.errors import FleetError
 

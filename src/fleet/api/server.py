@@ -13,7 +13,7 @@ import uvicorn
 
 from fleet.api.app import make_app
 from fleet.api.desk import Desk
-from fleet.config.settings import Api
+from fleet.config.serving import Api
 from fleet.errors import Conflict, UsageError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from fleet.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
-    from fleet.config.settings import Host
+    from fleet.config.machines import Host
     from fleet.hosts.fanout import Command, Ran
 
 RULE = "=" * 60

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fleet.cli.context import Context
-    from fleet.config.settings import Host
+    from fleet.config.machines import Host
     from fleet.projections.machines import Machine, Machines
 
 NAMES, STATUS, RESPONSIVE, MS, CODER = 50, 14, 8, 10, 8  # columns

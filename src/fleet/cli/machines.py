@@ -13,7 +13,7 @@ from fleet.policy.selection import called, select
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
-    from fleet.config.settings import Host
+    from fleet.config.machines import Host
     from fleet.hosts.fanout import Command, Ran, Way
     from fleet.hosts.sight import Look
     from fleet.model import host as model

@@ -157,7 +157,7 @@ async def _served(supervisor: Supervisor, context: Context) -> Supervised:
     import asyncio
 
     from fleet.cli.serve import serving
-    from fleet.config.settings import Api
+    from fleet.config.serving import Api
 
     api: Api = context.settings.api
     stop = asyncio.Event()

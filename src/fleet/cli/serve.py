@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleet.cli.context import Context
-    from fleet.config.settings import Api
+    from fleet.config.serving import Api
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from fleet.cli.parsing import add_selection, positive
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
-    from fleet.config.settings import Host
+    from fleet.config.machines import Host
     from fleet.hosts.fanout import Command, Ran
 
 SECONDS = 600  # a download may take long

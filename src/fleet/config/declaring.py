@@ -8,8 +8,8 @@ from typing import Any, get_origin, get_type_hints
 from fleet.config.edit import lock_path, open_draft, save
 from fleet.config.files import locked
 from fleet.config.home import Home, require
+from fleet.config.machines import Host
 from fleet.config.render import host_table
-from fleet.config.settings import Host
 from fleet.config.splice import remove
 from fleet.errors import Conflict, NotFound, UsageError
 

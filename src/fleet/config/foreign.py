@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Meta
 
 from fleet.config.fields import KeyPath
-from fleet.config.settings import A_NAME, NAME, Timeouts
+from fleet.config.machines import Timeouts
+from fleet.config.section import A_NAME, NAME
 from fleet.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
 """Every setting: its type, its bounds, its default and its description.
 
 The JSON Schema, the comments in a new fleet.toml, the errors and the reference are all made from these classes.
-`extra` of a Meta says how to speak of the value: `expected` in place of words made from the bounds, `refusal` in
-place of the whole sentence, and `private` where a wrong value may be a secret and must not be repeated.
+Sections that belong together have a module of their own: machines, alerting, serving.
 """
 
 from __future__ import annotations
@@ -13,25 +12,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fleet.config.alerting import Alerts, Channel, Route
+from fleet.config.machines import Health, Host, Sprites, Status, Timeouts, Update
+from fleet.config.section import A_NAME, A_VARIABLE, END, NAME, VARIABLE, Section
+from fleet.config.serving import Api
 from fleet.model.clash import ClashError
-from fleet.model.reach import Reach
 from fleet.model.worker import Worker
-
-END = r"$(?!\n)"  # `$` alone would let a line break follow
-NAME = rf"[A-Za-z0-9_][A-Za-z0-9_.@:-]{{0,127}}{END}"
-VARIABLE = rf"^(?:[A-Z_][A-Z0-9_]*)?{END}"
-A_NAME = "a name of letters, digits and . _ @ : - that does not begin with -"
-A_VARIABLE = {"refusal": "give the NAME of an environment variable, not the value", "private": True}
 
 ALIASES = ("max_concurrent", "coder", "model", "context_pressure_threshold_pct")  # also taken without [supervisor]
 
 DEFAULT_MODEL = "sonnet"
 OTHER_VENDORS = ("agy", "codex", "gemini", "opencode")
 MODELLESS = ("command", "scripted")
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of fleet.toml."""
 
 
 class Supervisor(Section, frozen=True, kw_only=True):
@@ -176,245 +168,6 @@ class Store(Section, frozen=True, kw_only=True):
             raise ClashError(("url",), "holds a password; use ~/.pgpass, or name a variable in store.password_env")
 
 
-Seconds = Annotated[int, Meta(gt=0, le=86400)] | Annotated[float, Meta(gt=0, le=86400)]
-
-
-class Timeouts(Section, frozen=True, kw_only=True):
-    """How long Fleet waits for a machine, in seconds."""
-
-    api_status: Annotated[Seconds, Meta(description="For the sprites API to tell a machine's state.")] = 10
-    health_probe: Annotated[Seconds, Meta(description="For a machine to answer a probe.")] = 15
-    command_exec: Annotated[Seconds, Meta(description="For a command of `fleet exec` to end.")] = 60
-
-
-class Status(Section, frozen=True, kw_only=True):
-    """What `fleet status` does about machines."""
-
-    wake: Annotated[
-        bool, Meta(description="Whether a sprite that sleeps is woken to be probed. Each waking costs money.")
-    ] = False
-
-
-class Sprites(Section, frozen=True, kw_only=True):
-    """The provider of hosts of kind sprite."""
-
-    url: Annotated[
-        str,
-        Meta(
-            pattern=rf"^https?://[^\s@?#]+{END}",
-            description="Where its API is.",
-            extra={"expected": "an address that begins with https://"},
-        ),
-    ] = "https://api.sprites.dev"
-    token_env: Annotated[
-        str,
-        Meta(
-            pattern=rf"^[A-Z_][A-Z0-9_]*{END}",
-            description="The NAME of an environment variable with the token.",
-            extra=A_VARIABLE,
-        ),
-    ] = "SPRITES_API_TOKEN"
-
-
-class Health(Section, frozen=True, kw_only=True):
-    """What `fleet health` leaves behind."""
-
-    log_file: Annotated[str, Meta(description="The file in the home, or anywhere, that gets a line of each check.")] = (
-        "logs/healthcheck.log"
-    )
-
-
-class Alerts(Section, frozen=True, kw_only=True):
-    """Whether people are told when something is wrong, and how. `[channels]` and `[[routes]]` say where to."""
-
-    enabled: Annotated[bool, Meta(description="Whether anything is sent.")] = False
-    dry_run: Annotated[bool, Meta(description="Whether what would be sent is only recorded and logged.")] = False
-    send_drafts: Annotated[bool, Meta(description="Whether `fleet alert draft --send` may send what it drafted.")] = (
-        False
-    )
-    webhook_env: Annotated[
-        str,
-        Meta(
-            pattern=VARIABLE,
-            description="The NAME of a variable with the address of a webhook for all alerts: Slack, Discord or JSON.",
-            extra=A_VARIABLE,
-        ),
-    ] = ""
-    attempts: Annotated[int, Meta(ge=1, le=20, description="How often an alert is tried before it is given up.")] = 5
-    timeout_seconds: Annotated[
-        int, Meta(ge=1, le=300, description="How long a channel has to take an alert, in one try.")
-    ] = 10
-    repeat_seconds: Annotated[
-        int, Meta(ge=0, le=86400, description="How long the same alert is not told again to the same channel.")
-    ] = 300
-    max_age_seconds: Annotated[
-        int, Meta(ge=1, le=2592000, description="How old an alert may be and still be sent.")
-    ] = 3600
-
-
-class Channel(Section, frozen=True, kw_only=True):
-    """Where alerts go; repeat the table for each, under a name of its own."""
-
-    kind: Annotated[
-        Literal["slack", "discord", "pager_duty", "webhook", "console", "apprise", "plugin"],
-        Meta(description="What is there."),
-    ]
-    webhook_env: Annotated[
-        str,
-        Meta(
-            pattern=VARIABLE,
-            description="The NAME of the variable with the address, of slack and discord.",
-            extra=A_VARIABLE,
-        ),
-    ] = ""
-    url_env: Annotated[
-        str,
-        Meta(
-            pattern=VARIABLE,
-            description="The NAME of the variable with the address, of webhook, apprise and plugin.",
-            extra=A_VARIABLE,
-        ),
-    ] = ""
-    secret_env: Annotated[
-        str,
-        Meta(
-            pattern=VARIABLE,
-            description="The NAME of the variable with the key that signs, of webhook; or the key of a plugin.",
-            extra=A_VARIABLE,
-        ),
-    ] = ""
-    routing_key_env: Annotated[
-        str,
-        Meta(
-            pattern=VARIABLE,
-            description="The NAME of the variable with the routing key, of pager_duty.",
-            extra=A_VARIABLE,
-        ),
-    ] = ""
-    endpoint_env: Annotated[
-        str,
-        Meta(
-            pattern=VARIABLE,
-            description="The NAME of a variable with another address than the US service's, of pager_duty.",
-            extra=A_VARIABLE,
-        ),
-    ] = ""
-    severity: Annotated[
-        Literal["", "critical", "error", "warning", "info"],
-        Meta(description="How bad its alerts are, of pager_duty; nothing means error."),
-    ] = ""
-    channel: Annotated[
-        str, Meta(max_length=256, description="The channel, where the webhook of slack leaves a choice.")
-    ] = ""
-    name: Annotated[str, Meta(max_length=128, description="What a plugin is registered by in fleet.channels.")] = ""
-
-    def __post_init__(self) -> None:
-        needed = {
-            "slack": "webhook_env",
-            "discord": "webhook_env",
-            "webhook": "url_env",
-            "apprise": "url_env",
-            "pager_duty": "routing_key_env",
-            "plugin": "name",
-        }.get(self.kind)
-        if needed and not getattr(self, needed):
-            raise ClashError((needed,), f"is missing; a channel of the kind {self.kind} needs it")
-        also = {
-            "slack": ("channel",),
-            "webhook": ("secret_env",),
-            "pager_duty": ("severity", "endpoint_env"),
-            "plugin": ("url_env", "secret_env"),
-        }
-        known = ("kind", needed, *also.get(self.kind, ()))
-        for field in self.__struct_fields__:
-            if field not in known and getattr(self, field):
-                raise ClashError((field,), f"means nothing for a channel of the kind {self.kind}")
-
-
-class Route(Section, frozen=True, kw_only=True):
-    """Which alerts go to a channel; repeat the table for each."""
-
-    channel: Annotated[str, Meta(description="The name of a channel.")]
-    events: Annotated[
-        tuple[
-            Annotated[
-                Literal[
-                    "stale",
-                    "restart_exhausted",
-                    "needs_human",
-                    "budget_exceeded",
-                    "verifier_failed",
-                    "run_completed",
-                    "host_unhealthy",
-                    "host_recovered",
-                ],
-                Meta(),
-            ],
-            ...,
-        ],
-        Meta(description="The classes of alerts; none named: all."),
-    ] = ()
-    teams: Annotated[tuple[str, ...], Meta(description="Only of tasks and runs whose label team is one of these.")] = ()
-    labels: Annotated[
-        tuple[Annotated[str, Meta(pattern=rf"^[^=]+=.*{END}", extra={"expected": "NAME=VALUE"})], ...],
-        Meta(description="Only of tasks and runs that have all of these labels, each written as NAME=VALUE."),
-    ] = ()
-
-
-A_HOST = rf"^[A-Za-z0-9.:\[\]-]{{1,255}}{END}"
-
-
-class Api(Section, frozen=True, kw_only=True):
-    """How `fleet serve` listens."""
-
-    host: Annotated[
-        str,
-        Meta(
-            pattern=A_HOST,
-            description="The address to listen on; anything but loopback needs tls_cert and tls_key.",
-            extra={"expected": "an address or the name of one"},
-        ),
-    ] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="The port to listen on; 0 takes a free one.")] = 7878
-    names: Annotated[
-        tuple[Annotated[str, Meta(pattern=A_HOST)], ...],
-        Meta(description="Names, besides those of loopback, under which it may be asked for."),
-    ] = ()
-    origins: Annotated[
-        tuple[Annotated[str, Meta(pattern=rf"^https?://[^/\s]+{END}")], ...],
-        Meta(description="Origins of web pages that may use it; none but its own, if nothing is given."),
-    ] = ()
-    tls_cert: Annotated[str, Meta(description="A file with its certificate, in PEM; empty for plain HTTP.")] = ""
-    tls_key: Annotated[str, Meta(description="A file with the certificate's private key, in PEM.")] = ""
-    requests_per_second: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="How many requests of one token are answered in a second.")
-    ] = 500
-    max_streams: Annotated[
-        int, Meta(ge=1, le=100_000, description="How many clients may follow the events at the same time.")
-    ] = 1000
-    max_body_kib: Annotated[
-        int,
-        Meta(ge=1, le=16384, description="The largest request that is read, in KiB, a spec included."),
-    ] = 4096
-
-
-class Host(Reach, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A machine; repeat the table for each."""
-
-    name: Annotated[
-        str,
-        Meta(pattern=rf"^{NAME}", description="What you call it; unique.", extra={"expected": A_NAME}),
-    ]
-    api_name: Annotated[
-        str,
-        Meta(
-            pattern=rf"^(?:{NAME})?{END}",
-            description="What its provider calls it, where that differs from the name.",
-            extra={"expected": f"nothing, or {A_NAME}"},
-        ),
-    ] = ""
-
-
 class Coder(Section, frozen=True, kw_only=True):
     """How a coder is run, or a coder of your own; repeat the table for each."""
 
@@ -443,15 +196,6 @@ class Coder(Section, frozen=True, kw_only=True):
             raise ClashError(("python",), "argv is given too; a coder is made of one of them")
         if self.python and ":" not in self.python:
             raise ClashError(("python",), "expected FILE:CLASS")
-
-
-class Update(Section, frozen=True, kw_only=True):
-    """How `fleet update NAME` updates a package; repeat the table for each."""
-
-    command: Annotated[str, Meta(min_length=1, description="What updates it, for sh.", extra={"expected": "a command"})]
-    version: Annotated[
-        str, Meta(description="What prints its version, for sh; empty: the package's name with --version.")
-    ] = ""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from fleet.config.settings import Host, Settings
+from fleet.config.machines import Host
+from fleet.config.settings import Settings
 from fleet.errors import HostUnfit
 from fleet.hosts.transport import Transport
 from fleet.model.reach import Reach

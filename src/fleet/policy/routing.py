@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from fleet.config.settings import Channel, Settings
+from fleet.config.alerting import Channel
+from fleet.config.settings import Settings
 from fleet.model import event as ev
 from fleet.model.alert import AlertKind
 from fleet.model.alert_spec import Adapter, Alerts, Discord, Route, Slack, Webhook

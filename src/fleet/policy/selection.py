@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from fleet.config.settings import Host
+from fleet.config.machines import Host
 from fleet.errors import NotFound
 
 

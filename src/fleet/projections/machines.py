@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from fleet.config.settings import Host, Settings
+from fleet.config.machines import Host
+from fleet.config.settings import Settings
 from fleet.hosts.fanout import Way, across
 from fleet.hosts.sight import Look, Patience, look_at
 from fleet.model import host as model

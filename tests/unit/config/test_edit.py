@@ -90,7 +90,9 @@ def test_any_value_in_any_layout(layout: str, wanted: list[tuple[Field, Any]], q
 
 def comments(text: str) -> list[str]:
     """What stands behind a `#` that is in no value."""
-    for place in sorted(Layout(text).values.values(), reverse=True):
+    places = sorted(Layout(text).values.values())
+    outer = [place for place in places if not any(o.start < place.start < o.end for o in places)]
+    for place in reversed(outer):
         text = text[: place.start] + text[place.end :]
     return [line.partition("#")[2] for line in text.splitlines() if "#" in line]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fleet import hosts, plugins
-from fleet.config.settings import Host, Settings
+from fleet.config.machines import Host
+from fleet.config.settings import Settings
 from fleet.errors import HostUnfit, NotFound
 from fleet.hosts.kinds import passed_on, sprite_name, working_directory
 from fleet.hosts.local import LocalTransport

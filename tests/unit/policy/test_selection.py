@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.config.settings import Host
+from fleet.config.machines import Host
 from fleet.errors import NotFound
 from fleet.policy.selection import noun, role_of, select, team_of
 
