@@ -127,10 +127,13 @@ def test_a_person_settles_a_manual_scorer(at_work: Cli) -> None:
     """The run is not over until a person says pass or fail; the note stands in the receipt; it may be taken back."""
     run(at_work, {"id": "a", "command": "true", "scorer": {"kind": "manual", "note": "look"}}, code=3)
     assert "--pass, or --fail" in at_work.json("why", "a")["action"]
+    (needs,) = at_work.json("status")["to_verify"]
+    assert f"settle with: fleet verify {needs['id']} --pass" in at_work.ok("status").out
     waits = at_work.run("verify", "a")
     assert (waits.code, "--pass" in waits.err) == (1, True)
     passed = at_work.run("verify", "a", "--pass", "--note", "it looks right")
     assert (passed.code, passed.out.endswith("is completed: it looks right\n")) == (0, True)
+    assert at_work.json("status")["to_verify"] == []
     assert at_work.run("verify", "a", "--fail", "--note", "on second thought").code == 1
     assert results(at_work) == [("a", "partial", None), ("a", "pass", None), ("a", "fail", "task")]
     first, second, third = at_work.json("receipts")

@@ -150,7 +150,7 @@ def _enforced(task: TaskSpec) -> Iterator[Enforced]:
                 f"budget.{name}", f"beyond {getattr(budget, name):g} the session is ended and the task {then}"
             )
     if task.retry_policy:
-        yield Enforced("retry_policy", f"tried at most {task.retry_policy.max_attempts} times")
+        yield Enforced("retry_policy", _tries(task.retry_policy.max_attempts))
     if not task.retry_safe:
         yield Enforced("retry_safe", "not run again by itself once it has begun")
     if task.expected_artifacts:
@@ -161,3 +161,7 @@ def _enforced(task: TaskSpec) -> Iterator[Enforced]:
         yield Enforced("scorer", f"the result counts by {kind}{later}")
     else:
         yield Enforced("scorer", "none: a good end passes, and is shown as unverified")
+
+
+def _tries(most: int) -> str:
+    return "tried once" if most == 1 else f"tried at most {most} times"

@@ -9,6 +9,7 @@ import msgspec
 from fleet.config.home import Home
 from fleet.model.session import Session
 from fleet.model.states import ENDED, RunState, TaskState
+from fleet.model.task import Task
 from fleet.projections.queue import Question, question_of
 from fleet.store import feedfile
 from fleet.store.feedfile import Feed
@@ -54,6 +55,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[RunLine]  # those that go on, the newest first
     needs_you: list[Question]  # the first of them
     needs_you_count: int
+    to_verify: list[Question]  # done, and a person says whether it counts; the newest of them
     gave_up: list[Question]  # failed, and raised to a person; the newest of them
     supervisors: list[str]
     queue: Feed | None = None  # how the outside queue answered last, where there is one
@@ -76,6 +78,7 @@ def status(reads: Reads, home: Home, run: str | None = None) -> Status:
         runs=_runs(reads, run),
         needs_you=asked[:SHOWN],
         needs_you_count=len(asked),
+        to_verify=_to_verify(reads, run) if counts["partial"] else [],
         gave_up=_gave_up(reads, run) if counts["escalated"] and counts["failed"] else [],
         supervisors=supervisors,
         queue=feedfile.read(home),
@@ -100,17 +103,16 @@ def _runs(reads: Reads, run: str | None) -> list[RunLine]:
     return lines
 
 
+def _to_verify(reads: Reads, run: str | None) -> list[Question]:
+    partial = reads.tasks(frozenset({TaskState.PARTIAL}), run=run, limit=LOOKED_AT, newest_first=True)
+    return [_needs(task, "verify") for task in partial if task.awaits and task.awaits.kind == "manual"][:SHOWN]
+
+
 def _gave_up(reads: Reads, run: str | None) -> list[Question]:
     failed = reads.tasks(frozenset({TaskState.FAILED}), run=run, limit=LOOKED_AT, newest_first=True)
-    return [
-        Question(
-            id=task.uid,
-            title=task.title,
-            kind="failed",
-            text=task.reason,
-            asked_at=task.ended_at or task.updated_at,
-            asked_by="",
-        )
-        for task in failed
-        if task.escalated
-    ][:SHOWN]
+    return [_needs(task, "failed") for task in failed if task.escalated][:SHOWN]
+
+
+def _needs(task: Task, kind: str) -> Question:
+    since = task.ended_at or task.updated_at
+    return Question(id=task.uid, title=task.title, kind=kind, text=task.reason, asked_at=since, asked_by="")

@@ -159,6 +159,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ({"budget": {"max_tokens": "ten"}}, 'budget.max_tokens: expected an integer of at least 1, found "ten"'),
         ({"budget": []}, "budget: expected an object, found a list"),
         ({"scorer": {}}, "scorer.kind: is missing; expected one of exit_code, "),
+        ({"scorer": {"type": "exit_code"}}, "scorer.type: unknown field; did you mean `kind`?"),
         ({"scorer": {"kind": "exitcode"}}, "did you mean `exit_code`?"),
         ({"scorer": {"kind": "file_exists"}}, "scorer.path: is missing; expected text that is not empty"),
         ({"scorer": {"kind": "any", "of": [{"kind": "manual", "x": 1}]}}, "scorer.of[0].x: unknown field"),

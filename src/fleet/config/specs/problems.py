@@ -76,7 +76,7 @@ def _of_several(error: Any, path: KeyPath, whole: dict[str, Any]) -> Iterator[Pr
         if kind in tagged:
             yield from _errors(error.instance, tagged[kind], path, whole)
         elif kind is None:
-            yield Problem((*path, "kind"), f"is missing; expected one of {', '.join(tagged)}")
+            yield _without_kind(error.instance, tagged, path)
         else:
             yield Problem((*path, "kind"), _not_among(kind, list(tagged)))
         return
@@ -85,6 +85,14 @@ def _of_several(error: Any, path: KeyPath, whole: dict[str, Any]) -> Iterator[Pr
         yield from _errors(error.instance, meant[0], path, whole)
     else:
         yield Problem(path, f"expected {_expected(error.schema)}, found {found_words(error.instance)}")
+
+
+def _without_kind(instance: Mapping[str, Any], tagged: Iterable[str], path: KeyPath) -> Problem:
+    """It may stand there under another name: then what was meant is plain."""
+    for name, value in instance.items():
+        if isinstance(value, str) and value in tagged:
+            return Problem((*path, name), "unknown field; did you mean `kind`?")
+    return Problem((*path, "kind"), f"is missing; expected one of {', '.join(tagged)}")
 
 
 def found_words(value: object) -> str:
