@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.cli.event_words import gist, used
+from fleet.cli.event_words import COLOURS, gist, told, used, worded
 from fleet.model import event as ev
 from fleet.model.receipt import Usage
 
@@ -85,6 +85,9 @@ def test_an_event_in_words(kind: str) -> None:
     event = ev.decode(msgspec.json.encode({"kind": kind, "subject": "s", "at": 1, "by": "ana"} | fields))
     assert word in gist(event)
     assert "\n" not in gist(event)
+    what, text = told(event)
+    assert 0 < len(what) <= len("taken over")  # the column that the words stand in
+    assert "\n" not in text
 
 
 def test_what_it_took() -> None:
@@ -94,3 +97,11 @@ def test_what_it_took() -> None:
         used(Usage(input_tokens=1200, output_tokens=34, cost_microusd=120_000), 61_000) == "1m01s, 1,234 tokens, $0.12"
     )
     assert used(Usage(cost_microusd=300)) == "$0.0003"
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    """A word has its column with and without a colour; none is told by the colour alone."""
+    assert worded("failed", colour=False) == "failed    "
+    assert worded("failed", colour=True) == "\x1b[31mfailed    \x1b[0m"
+    assert worded("edited", colour=True) == "edited    "
+    assert all(len(word) <= len("taken over") for word in COLOURS)

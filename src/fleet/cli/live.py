@@ -6,9 +6,9 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from fleet.cli.event_words import used
+from fleet.cli.event_words import short, told, used, worded
 from fleet.cli.transcript import one_line, printable
-from fleet.cli.words import count, now_ms, span
+from fleet.cli.words import count, now_ms
 from fleet.errors import FleetError
 from fleet.model import event as ev
 from fleet.model.receipt import Usage
@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from fleet.supervisor.house import House
     from fleet.supervisor.supervisor import Supervised
 
-TITLE, REASON = 60, 160  # characters
+TITLE = 60  # characters
 MOST = 20  # tasks of one state at the end
-COLOURS = {"completed": 32, "failed": 31, "asks": 33, "blocked": 33, "retry": 33, "warning": 31}
+# What a person who looks on waits to hear of a task.
+NEWS = (
+    *(ev.TaskClaimed, ev.SessionAdopted, ev.SessionStopping, ev.TaskSettled, ev.TaskUnsettled),
+    *(ev.TaskRequeued, ev.TaskBlocked, ev.TaskAnswered, ev.AlertRaised),
+)
 # Of the supervisor's own log, what a person who looks on should know, in words.
 SAID = {
     "queue_failed": "bd does not answer and is asked again: {error}",
@@ -103,7 +107,7 @@ class Live:
         for state, remedy in REMEDIES.items():
             found = [task for task in known if task.state is state]
             for task in found[:MOST]:
-                why = _short(task.block.text if task.block else task.reason)
+                why = short(task.block.text if task.block else task.reason)
                 self._note(f"  {state.value}: {task.uid} {self._title(task.uid)}: {why} (fleet {remedy} {task.uid})")
             if len(found) > MOST:
                 self._note(f"  and {len(found) - MOST} more: fleet tasks --status {state.value}")
@@ -121,22 +125,15 @@ class Live:
                 self._tasks.add(event.subject)
         if self._context.json:
             self._print_event(entry)
-        elif event.subject in self._tasks:
-            self._tell_task(event)
+        elif event.subject in self._tasks and isinstance(event, NEWS):
+            self._say(event.subject, *told(event), at=event.at)
         if isinstance(event, ev.SessionEnded) and event.session in self._sessions:
             self._usage = _sum(self._usage, event.usage)
-
-    def _tell_task(self, event: ev.AnyEvent) -> None:
-        said = _words(event)
-        if said is not None:
-            self._say(event.subject, *said, at=event.at)
 
     def _say(self, uid: str, what: str, text: str, at: int = 0) -> None:
         if self._quiet or (self._context.json and what != "warning"):
             return
-        word = f"{what:<10}"
-        if self._colour and what in COLOURS:
-            word = f"\x1b[{COLOURS[what]}m{word}\x1b[0m"
+        word = worded(what, colour=self._colour)
         clock = time.strftime("%H:%M:%S", time.localtime(at / 1000 if at else None))
         who = f"{uid}  " if uid else ""
         title = f"{self._title(uid)}: " if uid else ""
@@ -161,40 +158,6 @@ class Live:
             self._context.out.flush()
 
 
-def _short(text: str) -> str:
-    return one_line(text, REASON)
-
-
 def _sum(one: Usage, other: Usage) -> Usage:
     names = Usage.__struct_fields__
     return Usage(**{name: getattr(one, name) + getattr(other, name) for name in names})
-
-
-def _words(event: ev.AnyEvent) -> tuple[str, str] | None:
-    """What happened to a task: a word for it, and the details. None: nothing that a person waits for."""
-    match event:
-        case ev.TaskClaimed(session=session):
-            model = f"/{session.model}" if session.model else ""
-            again = f", session {session.epoch}" if session.epoch > 1 else ""
-            return "verifying" if session.kind == "verify" else "started", f"{session.coder}{model}{again}"
-        case ev.SessionAdopted():
-            return "goes on", "its agent was running already"
-        case ev.SessionStopping(reason=reason):
-            return "stopping", _short(reason)
-        case ev.TaskSettled(state=state, receipt=receipt):
-            unverified = ["unverified"] if state is TaskState.COMPLETED and not receipt.scorer else []
-            details = ", ".join(filter(None, [used(receipt.usage, receipt.duration_ms), *unverified]))
-            return state.value, _short(receipt.reason) + (f" ({details})" if details else "")
-        case ev.TaskRequeued(reason=reason, not_before=not_before):
-            return "retry", _short(reason) + (f"; again in {span(not_before - event.at)}" if not_before else "")
-        case ev.TaskBlocked(block=block) if block.kind == "question":
-            return "asks", f'{_short(block.text)}; fleet answer {event.subject} "..."'
-        case ev.TaskBlocked(block=block):
-            return "blocked", f"{block.kind}: {_short(block.text)}; fleet show {event.subject}"
-        case ev.TaskAnswered(text=text):
-            return "answered", f"by {event.by}: {_short(text)}"
-        case ev.TaskUnsettled(reason=reason):
-            return "verifying", _short(reason)
-        case ev.AlertRaised(alert=alert, reason=reason):
-            return "alert", f"{alert.value}: {_short(reason)}"
-    return None

@@ -22,6 +22,24 @@ def positive(word: str) -> int:
     return min(int(word), (1 << 31) - 1)
 
 
+def moment(word: str) -> int:
+    """A moment in UTC milliseconds: so long ago (`90s`, `10m`, `2h`, `3d`), or a local date or time of today."""
+    import re
+    import time
+    from datetime import datetime
+
+    ago = re.fullmatch(r"(\d{1,9})(s|m|h|d)", word, re.ASCII)
+    if ago:
+        seconds = int(ago[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[ago[2]]
+        return max(0, time.time_ns() // 1_000_000 - seconds * 1000)
+    clock = re.fullmatch(r"\d\d:\d\d(:\d\d)?", word, re.ASCII)
+    try:
+        found = datetime.fromisoformat(f"{time.strftime('%Y-%m-%d')}T{word}" if clock else word)
+        return max(0, int(found.timestamp() * 1000))  # without a zone it is the local time
+    except (ValueError, OverflowError) as exc:
+        raise argparse.ArgumentTypeError(f"must be like 10m, 2h, 14:30 or 2026-01-31T14:30, not `{word}`") from exc
+
+
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """The options that say which machines."""
     parser.add_argument("--team", metavar="T", help="only the hosts of this team (of TEAM-ROLE-ID; may have * and ?)")

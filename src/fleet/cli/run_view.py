@@ -65,6 +65,7 @@ class Lines:
         self.step()
 
     def _say(self, event: AnyEvent) -> None:
+        from fleet.cli.event_words import placed, told
         from fleet.model import event as ev
 
         match event:
@@ -73,16 +74,12 @@ class Lines:
             case ev.SessionStarted(session=name) if name in self._claimed:
                 session = self._claimed.pop(name)
                 what = "verifier started" if session.kind == "verify" else "started"
-                self._line(event, what, f"{who(session)} on {session.worker}")
-            case ev.SessionAdopted() if self._is_ours(event.subject):
-                self._line(event, "taken over", "its agent ran on, and is followed from where it stands")
+                self._line(event, what, placed(session))
             case ev.TaskSettled(receipt=receipt) if receipt.run == self._run:
                 source = f" ({receipt.source.value})" if receipt.source else ""
                 self._line(event, receipt.result.value + source, receipt.reason.removeprefix("skipped: "))
-            case ev.TaskRequeued(reason=reason) if self._is_ours(event.subject):
-                self._line(event, "queued again", reason)
-            case ev.TaskBlocked(block=block) if self._is_ours(event.subject):
-                self._line(event, "waits for you", f"{block.kind}: {block.text}")
+            case ev.SessionAdopted() | ev.TaskRequeued() | ev.TaskBlocked() if self._is_ours(event.subject):
+                self._line(event, *told(event))
             case _:
                 return
 
@@ -154,7 +151,7 @@ def live_cells(each: Live) -> tuple[str, ...]:
     )
 
 
-def who(each: Live | Session) -> str:
+def who(each: Live) -> str:
     """The coder, with its model where it has one."""
     return f"{each.coder}/{each.model}" if each.model else each.coder
 

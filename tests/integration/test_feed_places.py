@@ -1,0 +1,51 @@
+"""Where a reader of the feed begins who names a moment or an event: on both stores."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet.errors import NotFound
+from fleet.projections.feed import SKEW_MS, after_seq, since
+from fleet.store.store import Store
+from fleet.testing.builders import a_task
+from tests.support.stores import PostgresStores, SqliteStores
+
+HOUR = 3600
+
+
+class Counted:
+    """A store that counts how often it is asked for a piece of the feed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.place, self.last, self.looks = store.place, store.last, 0
+
+    def feed(self, after: str = "", *, limit: int = 1000) -> object:
+        self.looks += 1
+        return self._store.feed(after, limit=limit)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_places(kind: str, request: pytest.FixtureRequest) -> None:
+    """Nothing since the moment is left out, little before it comes along, and what was seen is not given again."""
+    stores: SqliteStores | PostgresStores = request.getfixturevalue(f"{kind}_stores")
+    store = stores.open()
+    assert since(store, 0) == ""
+    for hour in range(40):
+        store.submit([a_task(f"{hour}.{n}") for n in range(3)], by="ana").result()
+        stores.tick(HOUR)
+    entries = store.feed().entries
+    for wanted in (0, 1, 59, 60, 118, 119):
+        at = entries[wanted].event.at
+        counted = Counted(store)
+        found = store.feed(since(counted, at)).entries  # type: ignore[arg-type]
+        assert {entry.seq for entry in entries if entry.event.at >= at} <= {entry.seq for entry in found}
+        assert found[0].event.at >= at - SKEW_MS
+        assert counted.looks <= 8  # not one for each event
+    assert store.feed(since(store, entries[-1].event.at + 2 * SKEW_MS)).entries == []
+    assert [entry.seq for entry in store.feed(after_seq(store, entries[99].seq)).entries] == [
+        entry.seq for entry in entries[100:]
+    ]
+    assert after_seq(store, 0) == ""
+    with pytest.raises(NotFound, match=f"no event 9999: the newest is {entries[-1].seq}"):
+        after_seq(store, 9999)
