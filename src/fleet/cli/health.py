@@ -53,13 +53,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _ill(found: Machines) -> list[tuple[str, str]]:
-    """Who is ill, and of what. A fault of the provider stands for all its machines."""
+    """Who is ill, and of what: first whom the provider does not know. A fault of its own stands for all its machines."""
     fault = [("api", found.api_fault)] if found.api_fault else []
-    return fault + [
-        (machine.api_name, machine.reason)
-        for machine in found.machines
-        if machine.healthy is False and not (fault and machine.kind == "sprite")
-    ]
+    ill = [(machine.api_name, machine.reason) for machine in found.machines if machine.healthy is False]
+    return fault + sorted(ill, key=lambda one: not one[1].startswith("api:"))
 
 
 def _warn(found: Machines, context: Context) -> None:

@@ -168,7 +168,8 @@ def _wanted(assignment: str) -> tuple[Field, Any]:
     field = _field(key)
     value = typed(text, field)
     for problem in problems({field.name: value}, _alone(field)):
-        raise UsageError(f"{field.key}: {problem.text}")
+        if problem.path[:1] == (field.name,):  # what else the table needs, it may have
+            raise UsageError(f"{field.key}: {problem.text}")
     return field, value
 
 

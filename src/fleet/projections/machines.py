@@ -141,6 +141,9 @@ def counted(hosts: Sequence[Host], machines: Sequence[Machine]) -> Machines:
     place = {host.name: at for at, host in enumerate(hosts)}
     ordered = tuple(sorted(machines, key=lambda machine: place[machine.name]))
     sprites = [machine for machine in ordered if machine.kind == "sprite"]
+    fault = health.api_fault([each.status for each in sprites], [each.detail for each in sprites])
+    if fault is not None:  # of the machines themselves nothing is known
+        ordered = tuple(_in_doubt(machine) if machine.kind == "sprite" else machine for machine in ordered)
     return Machines(
         noun=noun(hosts),
         total=len(ordered),
@@ -148,9 +151,13 @@ def counted(hosts: Sequence[Host], machines: Sequence[Machine]) -> Machines:
         unhealthy=sum(machine.healthy is False for machine in ordered),
         asleep=sum(machine.asleep for machine in ordered),
         unknown=sum(machine.healthy is None and not machine.asleep for machine in ordered),
-        api_fault=health.api_fault([each.status for each in sprites], [each.detail for each in sprites]),
+        api_fault=fault,
         machines=ordered,
     )
+
+
+def _in_doubt(machine: Machine) -> Machine:
+    return msgspec.structs.replace(machine, healthy=None, reason="unknown")
 
 
 def _called(host: Host) -> dict[str, Any]:

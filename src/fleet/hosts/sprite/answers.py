@@ -46,7 +46,9 @@ def refusal(what: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
     if status == UNKNOWN:
         return HostMissing(f"{what}: {told}")
     if status == BUSY:
-        return HostBusy(f"{what}: {told}", retry_after_seconds=retry_after(body, headers))
+        seconds = retry_after(body, headers)
+        wait = f"; it asks to be left alone for {seconds:g} s" if seconds else ""
+        return HostBusy(f"{what}: {told} (status {status}){wait}", retry_after_seconds=seconds)
     if "no space left" in told.lower():
         return HostFull(f"{what}: No space left on device")
     return TransportError(f"{what}: {told} (status {status})")

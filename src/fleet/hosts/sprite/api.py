@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from typing import TypeVar
 from urllib.parse import quote
@@ -33,6 +35,7 @@ class SpriteApi:
         self._token = token
         self._token_env = token_env
         self._answer_seconds = answer_seconds
+        self._trust = _trust()
         self._kept: tuple[asyncio.AbstractEventLoop, AsyncIterator[httpx.AsyncClient], httpx.AsyncClient] | None = None
 
     # sprites
@@ -145,8 +148,14 @@ class SpriteApi:
         return self._kept[2]
 
     async def _living(self) -> AsyncIterator[httpx.AsyncClient]:
-        async with httpx.AsyncClient(base_url=self.url) as client:
+        async with httpx.AsyncClient(base_url=self.url, verify=self._trust) as client:
             yield client
+
+
+@functools.cache
+def _trust() -> ssl.SSLContext:
+    """Whose certificates are believed. Made once: to read them all takes longer than the API does to answer."""
+    return httpx.create_ssl_context()
 
 
 def path_of(name: str) -> str:
