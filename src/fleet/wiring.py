@@ -169,7 +169,7 @@ def open_host_verbs(home: Home, settings: Settings) -> HostVerbs:
         home,
         by=whoami(),
         declared=hosts_of(settings),
-        open_transport=lambda reach: open_transport(reach, settings),
+        open_transport=lambda reach: open_transport(reach, settings, home),
         probe_seconds=settings.timeouts.health_probe,
     )
 
@@ -212,7 +212,7 @@ def open_house(
         transport=LocalTransport(),
         machine=local_host(),
         load_coder=load_coder,
-        open_transport=lambda reach: open_transport(reach, settings),
+        open_transport=lambda reach: open_transport(reach, settings, home),
         load_channel=load_channel,
         carrier=HttpCarrier(lambda name: lookup(home, name), lambda line: journal.write("alert", text=line)),
         secrets=lambda name: lookup(home, name),
@@ -225,12 +225,17 @@ def open_house(
     )
 
 
-def open_transport(reach: Reach, settings: Settings) -> Transport:
+def open_transport(reach: Reach, settings: Settings, home: Home) -> Transport:
     """The way to a machine that the settings or a spec describe. Nothing is connected yet."""
     from fleet import plugins
 
+    environment = environ()
+    if reach.kind == "sprite":  # its token may also stand in the home, which is where cron and systemd find it
+        from fleet.config.secrets import lookup
+
+        environment = {**environment, settings.sprites.token_env: lookup(home, settings.sprites.token_env) or ""}
     kind: HostKind = plugins.load("hosts", reach.kind)
-    return kind.transport(reach, environ(), settings)
+    return kind.transport(reach, environment, settings)
 
 
 def open_source(home: Home, settings: Settings) -> Source | None:

@@ -63,5 +63,6 @@ COMMANDS = (
     Command("update", "machines", "update", "update a package on the hosts"),
     Command("health", "machines", "health", "whether all hosts are well; for cron"),
     Command("report", "machines", "report", "the hosts as a report: JSON, Markdown, CSV, HTML"),
+    Command("service", "machines", "service", "have systemd or cron check the hosts, and keep a supervisor up"),
     Command("ledger", "open", "ledger", "the record of everything: tail, export, verify"),
 )

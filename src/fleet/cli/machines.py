@@ -31,7 +31,7 @@ def way_to(host: Host, context: Context) -> Way:
     """The way to a machine. Made when it is used: one that cannot be made is that machine's trouble alone."""
     from fleet import wiring
 
-    return lambda: wiring.open_transport(host, context.settings)
+    return lambda: wiring.open_transport(host, context.settings, context.home)
 
 
 def names_of(hosts: Sequence[Host]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fleet import hosts, plugins
+from fleet.config.home import Home
 from fleet.config.machines import Host
 from fleet.config.settings import Settings
 from fleet.errors import HostUnfit, NotFound
@@ -28,11 +29,11 @@ def test_the_table_and_the_entry_points_are_the_same() -> None:
     assert project["entry-points"]["fleet.hosts"] == hosts.BUILT_IN
 
 
-def test_each_kind_has_its_transport() -> None:
+def test_each_kind_has_its_transport(tmp_path: Path) -> None:
     """What the settings call a kind becomes its transport, without a connection."""
-    assert isinstance(open_transport(BUILDER, Settings()), SshTransport)
-    assert isinstance(open_transport(Reach(kind="local"), Settings()), LocalTransport)
-    assert isinstance(open_transport(Reach(kind="sprite", host="one"), Settings()), SpriteTransport)
+    assert isinstance(open_transport(BUILDER, Settings(), Home(tmp_path)), SshTransport)
+    assert isinstance(open_transport(Reach(kind="local"), Settings(), Home(tmp_path)), LocalTransport)
+    assert isinstance(open_transport(Reach(kind="sprite", host="one"), Settings(), Home(tmp_path)), SpriteTransport)
 
 
 def test_what_a_sprite_is_called() -> None:
