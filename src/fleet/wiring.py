@@ -149,14 +149,20 @@ def open_desk(home: Home, settings: Settings, *, report: Callable[[str], object]
 
 
 def open_landing(home: Home, settings: Settings) -> Landing:
-    """The verbs of worktrees on this machine, in the name of whoever runs this."""
+    """The verbs of worktrees, here and on other machines, in the name of whoever runs this."""
     from fleet.control.landing import Landing
-    from fleet.hosts.local import LocalTransport
     from fleet.hosts.machine import local_host
-    from fleet.hosts.workspace import Workspaces
+    from fleet.policy.placement import reach_of
 
     store = open_store(home, settings)
-    return Landing(store, home, Workspaces(LocalTransport()), by=whoami(), machine=local_host())
+    return Landing(
+        store,
+        home,
+        by=whoami(),
+        machine=local_host(),
+        reach=lambda name: reach_of(name, settings, store.run),
+        open_transport=lambda reach: open_transport(reach, settings),
+    )
 
 
 def open_host_verbs(home: Home, settings: Settings) -> HostVerbs:

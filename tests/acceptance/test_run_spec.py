@@ -286,30 +286,6 @@ def test_what_the_agent_is_told(at_work: Cli) -> None:
     assert "- `sub`" in told
 
 
-def test_the_seeds_own_specs(at_work: Cli) -> None:
-    """The three specs that the first Fleet documented run unchanged, each task to its right receipt."""
-    at_work.env["FLEET_SCRIPT"] = "run echo 'src/fleet.rs:1 fine' > $FLEET_ARTIFACT_DIR/report.md"
-    for name in ("Cargo.toml", "CHANGELOG.md", ".github/AUTHOR_MAP", "crates/protocol/src/fleet.rs"):
-        file = at_work.cwd / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("x\n")
-    (at_work.cwd / "crates/tui/src/fleet").mkdir(parents=True)
-    (at_work.cwd / "crates/tui/src/main.rs").write_text("x\n")
-    told: dict[str, tuple[str, str | None]] = {}
-    for name, code in (("local-smoke", 0), ("release-triage", 0), ("code-review-swarm", 3)):
-        done = at_work.run("run", str(EXAMPLES / "seeds" / f"001-{name}.json"), "--coder", "scripted", "--json")
-        told |= {task["id"]: (task["result"], task["scorer"]) for task in json.loads(done.out)["tasks"]}
-        assert done.code == code, done
-    assert told == {
-        "lint": ("pass", None),
-        "release-issue-sweep": ("pass", "exit_code"),
-        "protocol-review": ("pass", "verifier_prompt"),
-        "tui-review": ("partial", "manual"),
-    }
-    at_work.ok("verify", "tui-review", "--pass", "--note", "looked at")
-    assert at_work.run("wait", json.loads(done.out)["run"]["id"]).code == 0
-
-
 def test_found_again(at_work: Cli) -> None:
     """Tasks are found by run, label, tag and metadata; a task has the labels of its run."""
     spec = a_spec(

@@ -1,10 +1,11 @@
 """Bring what a task did in its worktree into the checkout that it began from.
 
 What it has not committed is committed on its branch first. Where there is a conflict, it is told and nothing changes.
+Of a task that ran on another host that checkout is on the host; --into brings the work to one of this machine.
 
 Examples:
   fleet land fleet-abc
-  fleet land fleet-abc --apply --keep
+  fleet land fleet-abc --into . --keep
 """
 
 from __future__ import annotations
@@ -20,17 +21,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet land`."""
     parser.add_argument("id", metavar="ID", help="a task that has passed")
     parser.add_argument("--apply", action="store_true", help="change the files only, without a merge commit")
+    parser.add_argument(
+        "--into", metavar="DIR", help="a checkout of this machine that gets the work, wherever it was done"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the worktree and its branch in place")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Land it, and say where."""
-    landed = context.landing.land(args.id, "apply" if args.apply else "merge", keep=args.keep)
+    landed = context.landing.land(args.id, "apply" if args.apply else "merge", into=args.into, keep=args.keep)
     if context.json:
         context.print_json(landed)
         return 0
     what = "applied to" if landed.how == "apply" else "merged into"
-    context.print(f"Landed {landed.task}: {what} {landed.into}  [{landed.commit[:12]}]")
+    where = f"{landed.host}:{landed.into}" if landed.host else landed.into
+    context.print(f"Landed {landed.task}: {what} {where}  [{landed.commit[:12]}]")
     if not landed.kept:
         context.note(f"its worktree is gone; `fleet worktrees restore {landed.task}` brings it back")
     return 0

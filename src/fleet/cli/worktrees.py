@@ -2,6 +2,7 @@
 
 Examples:
   fleet worktrees
+  fleet worktrees --host builder-1
   fleet worktrees drop fleet-abc
 """
 
@@ -11,14 +12,16 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import add_verb
+from fleet.errors import UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
-    from fleet.control.landing import Tree
+    from fleet.control.landing import Dropped, Tree
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The verbs of `fleet worktrees`."""
+    parser.add_argument("--host", metavar="NAME", default="", help="list those of another host; else of this machine")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     drop = add_verb(verbs, "drop", "remove a worktree; its branch is kept apart", "fleet worktrees drop fleet-abc")
     drop.add_argument("id", metavar="ID", help="a task")
@@ -29,27 +32,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print them, or do what was asked to one."""
     if args.verb is None:
-        return _list(context)
+        return _list(context, args.host)
+    if args.host:
+        raise UsageError("--host is for the list", hint="a task's worktree is found wherever it is")
     tree = context.landing.drop(args.id) if args.verb == "drop" else context.landing.restore(args.id)
     if context.json:
         context.print_json(tree)
     elif args.verb == "drop":
-        context.print(f"Dropped {tree.path}; `fleet worktrees restore {args.id}` brings it back")
+        context.print(f"Dropped {_place(tree)}; `fleet worktrees restore {args.id}` brings it back")
     else:
-        context.print(f"Restored {tree.path} on branch {tree.branch}")
+        context.print(f"Restored {_place(tree)} on branch {tree.branch}")
     return 0
 
 
-def _list(context: Context) -> int:
-    trees = context.landing.standing()
+def _list(context: Context, host: str) -> int:
+    trees = context.landing.standing(host)
     if context.json:
         context.print_json(trees)
         return 0
     if not trees:
         context.note('no task has a worktree; isolation = "worktree" gives it one')
     for tree in trees:
-        context.print(f"{tree.task}  {tree.state.value:9}  {_work(tree)}  {tree.path}  {tree.title}")
+        context.print(
+            f"{tree.task}  {tree.state.value if tree.state else '-':9}  {_work(tree)}  {_place(tree)}  {tree.title}"
+        )
     return 0
+
+
+def _place(tree: Tree | Dropped) -> str:
+    return f"{tree.host}:{tree.path}" if tree.host else tree.path
 
 
 def _work(tree: Tree) -> str:

@@ -1,16 +1,25 @@
-"""Landing: what a task did in its own worktree is looked at, brought home, dropped, or brought back."""
+"""Landing: what a task did in its own worktree is looked at, brought home, dropped, or brought back.
+
+A worktree is on the machine that the task ran on, and so are its branch and the checkout that it began from.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
 from fleet.config.home import Home
-from fleet.errors import Conflict
-from fleet.hosts.workspace import Standing, Workspaces, Worktree
+from fleet.errors import Conflict, NotFound
+from fleet.hosts.kinds import state_directory, working_directory
+from fleet.hosts.local import LocalTransport
+from fleet.hosts.transport import Transport
+from fleet.hosts.workspace import NOBODY, Standing, Workspaces, Worktree
+from fleet.model.reach import Reach
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import Task
 from fleet.store.store import Store
@@ -23,6 +32,7 @@ class Landed(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     how: How
+    host: str  # where the checkout is; empty: on this machine
     into: str  # the checkout
     commit: str  # what that stands at now
     kept: bool  # whether the worktree is still there
@@ -33,7 +43,8 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     title: str
-    state: TaskState
+    state: TaskState | None  # None: no task of this ledger has it
+    host: str  # empty: this machine
     path: str
     branch: str
     commits: int = 0
@@ -41,15 +52,43 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""  # why no more can be said of it
 
 
-class Landing:
-    """The verbs, in one person's name, for worktrees on this machine. What raises has changed nothing."""
+class Dropped(msgspec.Struct, frozen=True, kw_only=True):
+    """A worktree that was dropped, or brought back."""
 
-    def __init__(self, store: Store, home: Home, spaces: Workspaces, *, by: str, machine: str) -> None:
+    task: str
+    host: str
+    path: str
+    branch: str
+
+
+class Yard(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine that worktrees are on."""
+
+    host: str  # empty: this machine
+    spaces: Workspaces
+    state: str
+    directory: str  # that directories of tasks are relative to
+
+
+class Landing:
+    """The verbs, in one person's name. What raises has changed nothing."""
+
+    def __init__(
+        self,
+        store: Store,
+        home: Home,
+        *,
+        by: str,
+        machine: str,
+        reach: Callable[[str], Reach | None],
+        open_transport: Callable[[Reach], Transport],
+    ) -> None:
         self._store = store
         self._home = home
-        self._spaces = spaces
         self._by = by
         self._machine = machine
+        self._reach = reach
+        self._open = open_transport
 
     def close(self) -> None:
         """Let go of the store."""
@@ -57,62 +96,105 @@ class Landing:
 
     def diff(self, word: str) -> str:
         """All that a task changed in its worktree, committed or not."""
-        return asyncio.run(self._spaces.diff(self._tree(self._store.find(word))))
 
-    def land(self, word: str, how: How, *, keep: bool = False) -> Landed:
-        """Bring a passed task's work into the checkout that it began from; then the worktree goes, unless kept."""
+        async def ask(yard: Yard, tree: Worktree, task: Task) -> str:
+            await _present(yard, tree, task)
+            return await yard.spaces.diff(tree)
+
         task = self._store.find(word)
-        tree = self._tree(task)
-        if task.state is not TaskState.COMPLETED:
-            raise Conflict(f"task {task.uid} is {task.state.value}; only what has passed can be landed")
-        commit = asyncio.run(self._bring(task, tree, how))
-        self._store.comment(task.uid, f"landed in {tree.source} by {how}: {commit}", by=self._by).result()
-        if not keep:
-            asyncio.run(self._spaces.drop(tree))
-        return Landed(task=task.uid, how=how, into=tree.source, commit=commit, kept=keep)
+        yard, tree = self._place(task)
+        return asyncio.run(ask(yard, tree, task))
 
-    def standing(self) -> list[Tree]:
-        """Every worktree that is there."""
-        directory = self._home.worktrees
-        names = sorted(os.listdir(directory)) if directory.is_dir() else []
-        return asyncio.run(self._stand(names))
+    def land(self, word: str, how: How, *, into: str | None = None, keep: bool = False) -> Landed:
+        """Bring a passed task's work into the checkout that it began from; then the worktree goes, unless kept.
 
-    def drop(self, word: str) -> Worktree:
+        `into`: a checkout of this machine in its place, which gets the commits from wherever they are.
+        """
+        task = self._store.find(word)
+        yard, tree = self._place(task)
+        return asyncio.run(self._land(task, yard, tree, how, into, keep=keep))
+
+    def standing(self, host: str = "") -> list[Tree]:
+        """Every worktree that is on this machine, or on another."""
+        return asyncio.run(self._stand(self._yard(host or self._machine)))
+
+    def drop(self, word: str) -> Dropped:
         """Remove a worktree whose work is committed. Its branch is kept, so that it can be restored."""
         task = self._store.find(word)
         if task.state in IN_PROGRESS:
             raise Conflict(f"task {task.uid} is {task.state.value}", hint=f"stop it first: fleet stop {task.uid}")
-        tree = self._tree(task)
-        asyncio.run(self._spaces.drop(tree))
-        return tree
+        yard, tree = self._place(task)
 
-    def restore(self, word: str) -> Worktree:
+        async def drop() -> None:
+            await _present(yard, tree, task)
+            await yard.spaces.drop(tree)
+
+        asyncio.run(drop())
+        return Dropped(task=task.uid, host=yard.host, path=tree.path, branch=tree.branch)
+
+    def restore(self, word: str) -> Dropped:
         """Bring a dropped worktree back."""
         task = self._store.find(word)
-        tree = self._declared(task)
-        asyncio.run(self._spaces.restore(tree))
-        return tree
+        yard, tree = self._place(task)
+        asyncio.run(yard.spaces.restore(tree))
+        return Dropped(task=task.uid, host=yard.host, path=tree.path, branch=tree.branch)
 
-    async def _bring(self, task: Task, tree: Worktree, how: How) -> str:
-        await self._spaces.commit(tree, f"{task.uid}: {task.title}")
-        if how == "apply":
-            return await self._spaces.apply(tree)
-        return await self._spaces.merge(tree, f"Merge {task.uid}: {task.title}")
+    async def _land(self, task: Task, yard: Yard, tree: Worktree, how: How, into: str | None, *, keep: bool) -> Landed:
+        await _present(yard, tree, task)
+        if task.state is not TaskState.COMPLETED:
+            raise Conflict(f"task {task.uid} is {task.state.value}; only what has passed can be landed")
+        by = await Workspaces(LocalTransport()).person() if yard.host else NOBODY
+        await yard.spaces.commit(tree, f"{task.uid}: {task.title}", by)
+        message = f"Merge {task.uid}: {task.title}"
+        if into is None:
+            target, host = tree.source, yard.host
+            commit = await (yard.spaces.apply(tree) if how == "apply" else yard.spaces.merge(tree, message, by))
+        else:
+            target, host = os.path.abspath(os.path.expanduser(into)), ""
+            commit = await self._bring_here(yard, tree, how, target, message)
+        self._store.comment(task.uid, f"landed in {_named(host, target)} by {how}: {commit}", by=self._by).result()
+        if not keep:
+            await yard.spaces.drop(tree)
+        return Landed(task=task.uid, how=how, host=host, into=target, commit=commit, kept=keep)
 
-    async def _stand(self, names: list[str]) -> list[Tree]:
-        return [await self._one(self._store.find(name)) for name in names]
-
-    async def _one(self, task: Task) -> Tree:
-        tree = Worktree.of(task.uid, task.cwd or "", str(self._home.path))
+    async def _bring_here(self, yard: Yard, tree: Worktree, how: How, into: str, message: str) -> str:
+        """The commits, carried by a bundle. Where they do not fit they stay under a name of their own, to be merged."""
+        seen = await yard.spaces.standing(tree)
+        if not seen.commits:
+            raise Conflict(f"nothing was changed in {_named(yard.host, tree.path)}")
+        here = Workspaces(LocalTransport())
+        with tempfile.NamedTemporaryFile(dir=self._home.path, prefix=".landing.", suffix=".bundle") as file:
+            async for chunk in yard.spaces.bundle(tree):
+                file.write(chunk)
+            file.flush()
+            taken = await here.take(tree, file.name, seen.base, into)
         try:
-            seen = await self._spaces.standing(tree)
-            problem = ""
+            commit = await (here.apply(taken) if how == "apply" else here.merge(taken, message))
         except Conflict as exc:
-            seen, problem = Standing(head="", commits=0, dirty=()), str(exc)
+            hint = f"the commits are here now; by hand: git -C {into} merge {taken.ref}"
+            raise Conflict(str(exc), hint=hint) from exc
+        await here.let_go(taken)
+        return commit
+
+    async def _stand(self, yard: Yard) -> list[Tree]:
+        return [await self._one(yard, name) for name in await yard.spaces.names(yard.state)]
+
+    async def _one(self, yard: Yard, name: str) -> Tree:
+        try:
+            task = self._store.task(name)
+        except NotFound:
+            path, said = f"{yard.state}/worktrees/{name}", "no task of this ledger has it"
+            return Tree(task=name, title="", state=None, host=yard.host, path=path, branch="", problem=said)
+        tree = Worktree.of(task.uid, "", yard.state)
+        try:
+            seen, problem = await yard.spaces.standing(tree), ""
+        except Conflict as exc:
+            seen, problem = Standing(head="", base="", commits=0, dirty=()), str(exc)
         return Tree(
             task=task.uid,
             title=task.title,
             state=task.state,
+            host=yard.host,
             path=tree.path,
             branch=tree.branch,
             commits=seen.commits,
@@ -120,16 +202,35 @@ class Landing:
             problem=problem,
         )
 
-    def _declared(self, task: Task) -> Worktree:
-        if task.host not in (None, self._machine):
-            raise Conflict(f"the worktree of {task.uid} is on {task.host}; say this there")
-        if not task.cwd:
+    def _place(self, task: Task) -> tuple[Yard, Worktree]:
+        """The machine that the task last worked on, and the worktree that it has there, or would have."""
+        worked = [one for one in self._store.sessions(task=task.uid) if one.kind == "work" and one.started_at]
+        yard = self._yard(worked[-1].host if worked else task.host or self._machine)
+        if not yard.host and not task.cwd:
             raise Conflict(f"task {task.uid} has no directory, and so no worktree")
-        return Worktree.of(task.uid, task.cwd, str(self._home.path))
+        source = os.path.join(yard.directory, task.cwd or "").rstrip("/") or "/"
+        return yard, Worktree.of(task.uid, source, yard.state)
 
-    def _tree(self, task: Task) -> Worktree:
-        tree = self._declared(task)
-        if not os.path.exists(f"{tree.path}/.git"):
-            hint = f"it worked in place; or it was dropped, then: fleet worktrees restore {task.uid}"
-            raise Conflict(f"task {task.uid} has no worktree", hint=hint)
-        return tree
+    def _yard(self, host: str) -> Yard:
+        if host == self._machine:
+            path = str(self._home.path)
+            return Yard(host="", spaces=Workspaces(LocalTransport()), state=path, directory=path)
+        if host.startswith("local@"):
+            raise Conflict(f"that is on {host}; say this there")
+        reach = self._reach(host)
+        if reach is None:
+            raise NotFound(f"no host `{host}` is declared", hint="declare it again: fleet hosts add")
+        spaces = Workspaces(self._open(reach))
+        return Yard(host=host, spaces=spaces, state=state_directory(reach), directory=working_directory(reach))
+
+
+async def _present(yard: Yard, tree: Worktree, task: Task) -> None:
+    try:
+        await yard.spaces.standing(tree)
+    except Conflict as exc:
+        hint = f"it worked in place; or it was dropped, then: fleet worktrees restore {task.uid}"
+        raise Conflict(f"task {task.uid} has no worktree", hint=hint) from exc
+
+
+def _named(host: str, path: str) -> str:
+    return f"{host}:{path}" if host else path

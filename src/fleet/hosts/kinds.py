@@ -12,6 +12,7 @@ from fleet.hosts.transport import Transport
 from fleet.model.reach import Reach
 
 LONGEST_CONNECT_SECONDS = 60
+OWN = ".fleet"  # our directory in a host's working directory
 SPRITE_HOME = "/home/sprite"  # as the provider makes them
 
 
@@ -78,6 +79,11 @@ def sprite_name(reach: Reach) -> str:
 def working_directory(reach: Reach) -> str:
     """Where work happens on a remote host; on a sprite that names no place, in its home."""
     return reach.working_directory or (SPRITE_HOME if reach.kind == "sprite" else "/")
+
+
+def state_directory(reach: Reach) -> str:
+    """Fleet's own directory on a remote host."""
+    return f"{working_directory(reach).rstrip('/')}/{OWN}"
 
 
 def passed_on(reach: Reach, environment: Mapping[str, str]) -> dict[str, str]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Literal, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from fleet.errors import Conflict, TransportError, UsageError
+from fleet.errors import Conflict, NotStarted, TransportError, UsageError
 from fleet.hosts.transport import Transport
 from fleet.model.ids import check_token
 
 MOST_FILES = 200_000  # a workspace with more cannot be compared
-REFUSED, TOO_MANY = 3, 5  # exit codes of workspace.sh
+REFUSED, TOO_MANY, UNREACHED = 3, 5, 6  # exit codes of workspace.sh
+CLONE_SECONDS = 3600.0
+AT_HEAD = "HEAD"
 SETUP_FAILED = 97  # what a session ends with whose setup did
 
 
@@ -23,6 +28,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # the directory that it was made from
     path: str  # its top
     branch: str
+    ref: str  # that has its commits
     base: str  # the ref of the commit that it began at
     grave: str  # the ref that keeps the branch once it was dropped
 
@@ -34,9 +40,29 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             source=source,
             path=f"{state.rstrip('/')}/worktrees/{uid}",
             branch=f"fleet/{uid}",
+            ref=f"refs/heads/fleet/{uid}",
             base=f"refs/fleet/base/{uid}",
             grave=f"refs/fleet/dropped/{uid}",
         )
+
+
+class Repository(msgspec.Struct, frozen=True, kw_only=True):
+    """A clone that a task works in, or in worktrees of."""
+
+    url: str
+    branch: str  # empty: the default of the repository
+    path: str
+    temporary: str  # where it is cloned first; whole or not at all it moves to its path
+
+
+class Person(NamedTuple):
+    """Somebody who commits; without a name where git knows nobody."""
+
+    name: str = ""
+    address: str = ""
+
+
+NOBODY = Person()
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +76,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a worktree."""
 
     head: str
+    base: str  # the commit that it began at
     commits: int  # since it was made
     dirty: tuple[str, ...]  # files with work that is not committed
 
@@ -69,32 +96,70 @@ class Workspaces:
         said = await self._run("changes", root, kept, str(MOST_FILES), file, error=UsageError)
         return tuple(said.splitlines())
 
-    async def make(self, tree: Worktree, copy_files: Sequence[str] = ()) -> Made:
-        """Make a worktree, unless it is there."""
-        words = ("make", tree.source, tree.path, tree.branch, tree.base, *copy_files)
+    async def obtain(self, clone: Repository, how: Literal["update", "fetch", "keep"]) -> str:
+        """Clone it where it is absent; else bring its checkout forward, only fetch, or leave it as it is.
+
+        Returns the newest commit of the branch that is known there. UsageError: what is there is something else, or has
+        work that would be lost. NotStarted: the repository cannot be reached from there.
+        """
+        words = ("obtain", clone.url, clone.branch, clone.path, clone.temporary, how)
+        try:
+            async with asyncio.timeout(CLONE_SECONDS):
+                return (await self._run(*words, error=UsageError)).strip()
+        except TimeoutError as exc:
+            raise NotStarted(f"{clone.url} was not there after {CLONE_SECONDS:.0f} s") from exc
+
+    async def make(self, tree: Worktree, copy_files: Sequence[str] = (), *, begin: str = AT_HEAD) -> Made:
+        """Make a worktree, unless it is there; it begins at what the source has checked out, or another commit."""
+        words = ("make", tree.source, tree.path, tree.branch, tree.base, begin, *copy_files)
         prefix, own = (await self._run(*words, error=UsageError)).split("\n")[:2]
         return Made(cwd=f"{tree.path}/{prefix}".rstrip("/"), ready=f"{own}/fleet-ready")
 
+    async def names(self, state: str) -> tuple[str, ...]:
+        """The tasks that have a worktree below Fleet's own directory."""
+        return tuple((await self._run("list", state)).splitlines())
+
     async def standing(self, tree: Worktree) -> Standing:
         """What became of it. Conflict: it is not there."""
-        head, commits, *dirty = (await self._run("state", tree.path, tree.base)).splitlines()
-        return Standing(head=head, commits=int(commits), dirty=tuple(line[3:] for line in dirty))
+        head, base, commits, *dirty = (await self._run("state", tree.path, tree.base)).splitlines()
+        return Standing(head=head, base=base, commits=int(commits), dirty=tuple(line[3:] for line in dirty))
 
     async def diff(self, tree: Worktree) -> str:
         """All that was changed in it, committed or not."""
         return await self._run("diff", tree.path, tree.base)
 
-    async def commit(self, tree: Worktree, message: str) -> None:
-        """Commit what is not committed yet."""
-        await self._run("commit", tree.path, message)
+    async def person(self) -> Person:
+        """Who git takes us for on this host."""
+        name, _, address = (await self._run("person")).strip().rpartition(" ")
+        return Person(name, address.strip("<>"))
 
-    async def merge(self, tree: Worktree, message: str) -> str:
-        """Merge its branch into what the source has checked out; returns the commit. Conflict: nothing was changed."""
-        return (await self._run("merge", tree.source, tree.branch, message)).strip()
+    async def commit(self, tree: Worktree, message: str, by: Person = NOBODY) -> None:
+        """Commit what is not committed yet; by that person where git knows nobody there."""
+        await self._run("commit", tree.path, message, by.name, by.address)
+
+    async def merge(self, tree: Worktree, message: str, by: Person = NOBODY) -> str:
+        """Merge its commits into what the source has checked out; returns the commit. Conflict: nothing was changed."""
+        return (await self._run("merge", tree.source, tree.ref, message, by.name, by.address)).strip()
 
     async def apply(self, tree: Worktree) -> str:
         """Bring its difference into the source's files, uncommitted. Conflict: nothing was changed."""
-        return (await self._run("apply", tree.source, tree.branch, tree.base)).strip()
+        return (await self._run("apply", tree.source, tree.ref, tree.base)).strip()
+
+    def bundle(self, tree: Worktree) -> AsyncIterator[bytes]:
+        """The commits of a worktree since it began, as git carries them from one repository to another."""
+        return self._transport.stream(
+            ["sh", "-c", _program(), "workspace", "bundle", tree.path, tree.branch, tree.base]
+        )
+
+    async def take(self, tree: Worktree, bundle: str, base: str, into: str) -> Worktree:
+        """Fetch the commits of a bundle into another repository: the worktree, as if it had been made from there."""
+        ref = f"refs/fleet/landing/{tree.branch.removeprefix('fleet/')}"
+        await self._run("take", into, bundle, tree.branch, ref, base)
+        return replace(tree, source=into, ref=ref, base=base)
+
+    async def let_go(self, taken: Worktree) -> None:
+        """Forget what was taken; the commits that were merged stay."""
+        await self._run("let_go", taken.source, taken.ref)
 
     async def drop(self, tree: Worktree) -> None:
         """Remove it; its branch is kept under another name. Conflict: it has work that is not committed."""
@@ -113,6 +178,8 @@ class Workspaces:
             raise error(said)
         if done.code == TOO_MANY:
             raise error(f"{words[0]} has {said}: too many to see what is written", hint='use isolation = "worktree"')
+        if done.code == UNREACHED:
+            raise NotStarted(said)
         raise TransportError(f"cannot {verb} the workspace: {said or f'code {done.code}'}")
 
 

@@ -3,16 +3,23 @@
 #
 #   mark ROOT KEPT MOST FILE            write down what is in ROOT; what is below KEPT does not count
 #   changes ROOT KEPT MOST FILE         what differs from that, one path a line, and write nothing
-#   make SOURCE PATH BRANCH BASE [FILE...]   a worktree of SOURCE's repository at PATH, with some untracked files
-#   state PATH BASE                     what became of it: head, commits, dirty files
+#   obtain URL BRANCH PATH TEMPORARY HOW   a clone at PATH; of one that is there HOW is update, fetch or keep
+#   make SOURCE PATH BRANCH BASE BEGIN [FILE...]   a worktree of SOURCE's repository at PATH, with some untracked files
+#   list STATE                          the worktrees that are there, by name
+#   state PATH BASE                     what became of it: head, base, commits, dirty files
 #   diff PATH BASE                      all that differs from BASE, files that git does not know yet included
-#   commit PATH MESSAGE                 what is not committed yet
-#   merge SOURCE BRANCH MESSAGE         into what SOURCE has checked out; not at all where there is a conflict
-#   apply SOURCE BRANCH BASE            the difference, into SOURCE's files; not at all where it does not fit
+#   person                              who git takes us for, `Name <address>`
+#   commit PATH MESSAGE NAME ADDRESS    what is not committed yet; by that person where git knows nobody
+#   merge SOURCE REF MESSAGE NAME ADDRESS   into what SOURCE has checked out; not at all where there is a conflict
+#   apply SOURCE REF BASE               the difference, into SOURCE's files; not at all where it does not fit
+#   bundle PATH BRANCH BASE             the commits since BASE, in one stream
+#   take SOURCE BUNDLE BRANCH REF BASE  those of a bundle, as REF; BASE is the commit that they began at
+#   let_go SOURCE REF                   a ref that `take` made
 #   drop PATH BRANCH GRAVE              remove a worktree without uncommitted work; its branch is kept as GRAVE
 #   restore SOURCE PATH BRANCH GRAVE    bring it back
 #
-# Codes: 0 done, 3 it cannot be done and why is on stderr, 5 too many files. A verb that was cut off may be said again.
+# Codes: 0 done, 3 it cannot be done and why is on stderr, 5 too many files, 6 the repository was not
+# reached. A verb that was cut off may be said again.
 set -u
 LC_ALL=C
 export LC_ALL GIT_TERMINAL_PROMPT=0 GIT_OPTIONAL_LOCKS=0
@@ -77,16 +84,86 @@ in_tree() { # PATH WORD...: git on all of a worktree but the files that were cop
     git -C "$directory" "$@"
 }
 
-make() { # SOURCE PATH BRANCH BASE [FILE...]
-    source=$1 path=$2 branch=$3 base=$4
+# Keys and credentials are this machine's own, nobody is asked for them, and a server that falls silent is given up.
+away() { # WORD...: git, with another machine
+    if [ -z "${GIT_SSH_COMMAND-}" ] && ! git config core.sshCommand >/dev/null 2>&1; then
+        GIT_SSH_COMMAND='ssh -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15'
+        export GIT_SSH_COMMAND
+    fi
+    if ! said=$(GIT_HTTP_LOW_SPEED_LIMIT=1 GIT_HTTP_LOW_SPEED_TIME=60 git "$@" 2>&1); then
+        case $said in
+            *"find remote ref"* | *"not found in upstream"*) fail "there is no branch $branch in $url" ;;
+        esac
+        printf 'cannot get %s: %s\n' "$url" "$(printf '%s' "$said" | grep -v '^Cloning into' | head -n 3 | tr '\n' ' ')" >&2
+        exit 6
+    fi
+}
+
+clone() { # URL BRANCH PATH TEMPORARY
+    rm -rf "$4"
+    mkdir -p "$(dirname "$3")" "$(dirname "$4")" || fail "$3 cannot be made"
+    if [ -n "$2" ]; then set -- "$@" --branch "$2"; fi
+    url=$1 path=$3 temporary=$4
     shift 4
+    away clone --quiet --origin origin "$@" -- "$url" "$temporary"
+    rmdir "$path" 2>/dev/null
+    mv "$temporary" "$path" || fail "the clone cannot be moved to $path"
+    if [ -d "$path/${temporary##*/}/.git" ]; then rm -rf "${path:?}/${temporary##*/}"; fi # another was quicker
+}
+
+named() { # URL: without what git does not mind
+    word=${1%/}
+    printf '%s' "${word%.git}"
+}
+
+obtain() { # URL BRANCH PATH TEMPORARY HOW
+    url=$1 branch=$2 path=$3 how=$5
+    command -v git >/dev/null || fail "git is not installed"
+    if [ -z "$(ls -A "$path" 2>/dev/null)" ]; then
+        clone "$1" "$2" "$3" "$4"
+        how=keep
+    fi
+    [ -e "$path/.git" ] || fail "$path is there, and is no clone of $url"
+    origin=$(git_in "$path" config --get remote.origin.url)
+    [ "$(named "$origin")" = "$(named "$url")" ] || fail "$path is a clone of ${origin:-nothing}, not of $url"
+    if [ -z "$branch" ]; then
+        branch=$(git_in "$path" symbolic-ref --quiet --short refs/remotes/origin/HEAD) || fail "$url has no default branch"
+        branch=${branch#origin/}
+    fi
+    remote=refs/remotes/origin/$branch
+    if [ "$how" != keep ]; then away -C "$path" fetch --quiet origin "+refs/heads/$branch:$remote"; fi
+    if [ "$how" = update ]; then forward "$path" "$branch" "$remote"; fi
+    git_in "$path" rev-parse --verify --quiet "$remote" || fail "there is no branch $branch in $path"
+}
+
+# Only forward: what is not committed, or not known elsewhere, stays as it is.
+forward() { # PATH BRANCH REMOTE
+    current=$(git_in "$1" symbolic-ref --quiet --short HEAD) || current=
+    if [ "$current" != "$2" ]; then
+        [ -n "$current" ] || [ -n "$(git_in "$1" for-each-ref --contains HEAD)" ] || fail "$1 has commits that are on no branch"
+        [ -z "$(git_in "$1" status --porcelain --untracked-files=no)" ] || fail "$1 has uncommitted work, and not $2 checked out"
+        if git_in "$1" rev-parse --verify --quiet "refs/heads/$2" >/dev/null; then set -- "$@" "$2"; else set -- "$@" -b "$2" "$3"; fi
+        path=$1 branch=$2 remote=$3
+        shift 3
+        said=$(git_in "$path" checkout --quiet "$@" -- 2>&1) || fail "$said"
+        set -- "$path" "$branch" "$remote"
+    fi
+    if git_in "$1" merge-base --is-ancestor "$3" HEAD; then return; fi
+    git_in "$1" merge-base --is-ancestor HEAD "$3" ||
+        fail "$1 has commits on $2 that $url has not, and lacks others: they must be merged by a person first"
+    said=$(git_in "$1" merge --quiet --ff-only "$3" 2>&1) || fail "$1 cannot be brought forward: $said"
+}
+
+make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
+    source=$1 path=$2 branch=$3 base=$4 begin=$5
+    shift 5
     command -v git >/dev/null || fail "git is not installed"
     top=$(git_in "$source" rev-parse --show-toplevel 2>/dev/null) || fail "$source is in no git repository"
     prefix=$(git_in "$source" rev-parse --show-prefix)
     if [ ! -e "$path/.git" ]; then
         git_in "$top" rev-parse --verify --quiet HEAD >/dev/null || fail "$top has no commit yet"
         git_in "$top" worktree prune
-        git_in "$top" rev-parse --verify --quiet "$base" >/dev/null || git_in "$top" update-ref "$base" HEAD
+        git_in "$top" rev-parse --verify --quiet "$base" >/dev/null || git_in "$top" update-ref "$base" "$begin"
         if git_in "$top" rev-parse --verify --quiet "refs/heads/$branch" >/dev/null; then
             said=$(git_in "$top" worktree add --quiet "$path" "$branch" 2>&1) || fail "$said"
         else
@@ -103,9 +180,15 @@ make() { # SOURCE PATH BRANCH BASE [FILE...]
     printf '%s\n%s\n' "$prefix" "$(own "$path")"
 }
 
+list() { # STATE
+    ls -A "$1/worktrees" 2>/dev/null
+    return 0
+}
+
 state() { # PATH BASE
     [ -e "$1/.git" ] || fail "there is no worktree at $1"
-    printf '%s\n%s\n' "$(git_in "$1" rev-parse HEAD)" "$(git_in "$1" rev-list --count "$2..HEAD")"
+    git_in "$1" rev-parse HEAD "$2" || fail "it is not known where $1 began"
+    git_in "$1" rev-list --count "$2..HEAD"
     in_tree "$1" status --porcelain --untracked-files=all | head -n 1000
 }
 
@@ -122,17 +205,29 @@ diff() { # PATH BASE
     exit $code
 }
 
-commit() { # PATH MESSAGE
+person() {
+    git var GIT_COMMITTER_IDENT 2>/dev/null | sed 's/ [0-9]* [-+][0-9]*$//'
+}
+
+by() { # DIRECTORY NAME ADDRESS: who commits there
+    if [ -z "$2" ] || git_in "$1" var GIT_COMMITTER_IDENT >/dev/null 2>&1; then return; fi
+    GIT_AUTHOR_NAME=$2 GIT_AUTHOR_EMAIL=$3 GIT_COMMITTER_NAME=$2 GIT_COMMITTER_EMAIL=$3
+    export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
+}
+
+commit() { # PATH MESSAGE NAME ADDRESS
+    by "$1" "$3" "$4"
     [ -n "$(in_tree "$1" status --porcelain --untracked-files=all | head -n 1)" ] || return 0
     said=$(in_tree "$1" add -A 2>&1 && git_in "$1" commit --quiet -m "$2" 2>&1) || fail "it cannot be committed: $said"
 }
 
-merge() { # SOURCE BRANCH MESSAGE
-    if git_in "$1" merge-base --is-ancestor "refs/heads/$2" HEAD; then
+merge() { # SOURCE REF MESSAGE NAME ADDRESS
+    by "$1" "$4" "$5"
+    if git_in "$1" merge-base --is-ancestor "$2" HEAD; then
         git_in "$1" rev-parse HEAD
         return
     fi
-    if ! said=$(git_in "$1" merge --no-edit -m "$3" "refs/heads/$2" 2>&1); then
+    if ! said=$(git_in "$1" merge --no-edit -m "$3" "$2" 2>&1); then
         conflicts=$(git_in "$1" diff --name-only --diff-filter=U)
         if git_in "$1" rev-parse --verify --quiet MERGE_HEAD >/dev/null; then git_in "$1" merge --abort; fi
         [ -z "$conflicts" ] || fail "conflicts in: $(printf '%s' "$conflicts" | tr '\n' ' ')"
@@ -141,16 +236,31 @@ merge() { # SOURCE BRANCH MESSAGE
     git_in "$1" rev-parse HEAD
 }
 
-apply() { # SOURCE BRANCH BASE
+apply() { # SOURCE REF BASE
     top=$(git_in "$1" rev-parse --show-toplevel)
     patch=$(mktemp) || fail "no temporary file can be made"
-    git_in "$top" diff --binary "$3" "refs/heads/$2" >"$patch"
+    git_in "$top" diff --binary "$3" "$2" >"$patch"
     if [ -s "$patch" ] && ! said=$(git_in "$top" apply --check "$patch" 2>&1 && git_in "$top" apply "$patch" 2>&1); then
         rm -f "$patch"
         fail "it does not fit: $said"
     fi
     rm -f "$patch"
     git_in "$top" rev-parse HEAD
+}
+
+bundle() { # PATH BRANCH BASE
+    git_in "$1" bundle create - "refs/heads/$2" "^$3" 2>/dev/null
+}
+
+take() { # SOURCE BUNDLE BRANCH REF BASE
+    git_in "$1" rev-parse --show-toplevel >/dev/null 2>&1 || fail "$1 is in no git repository"
+    git_in "$1" rev-parse --verify --quiet "$5^{commit}" >/dev/null ||
+        fail "$1 does not have commit $5, which the work began at: fetch it first, or name another checkout"
+    said=$(git_in "$1" fetch --quiet "$2" "+refs/heads/$3:$4" 2>&1) || fail "$said"
+}
+
+let_go() { # SOURCE REF
+    git_in "$1" update-ref -d "$2"
 }
 
 drop() { # PATH BRANCH GRAVE

@@ -28,6 +28,15 @@ Variable = Annotated[
     Meta(pattern=rf"^[A-Za-z_][A-Za-z0-9_]*{END}", extra_json_schema={"x-expected": "the name of a variable"}),
 ]
 Seconds = Annotated[int, Meta(ge=1, le=2_592_000)]
+# What git may be given: no option, no program to run, and no password, which would be written down.
+REPOSITORY = (
+    r"^(?:(?:https?|git)://(?![^/]*@)[A-Za-z0-9\[]\S*|ssh://(?![^/]*:[^/]*@)(?:[A-Za-z0-9_.+]+@)?[A-Za-z0-9\[]\S*|file:///\S+|/\S+"
+    rf"|(?:[A-Za-z0-9_.+]+@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!//)[^:\s-]\S*){END}"
+)
+BRANCH = rf"^[A-Za-z0-9_](?:[A-Za-z0-9_+#@=-]|[./](?![./]))*(?<![./])(?<!\.lock){END}"
+A_REPOSITORY = {"x-expected": "a URL that git clones, without a password, or an absolute path"}
+Repository = Annotated[str, Meta(pattern=REPOSITORY, max_length=2048, extra_json_schema=A_REPOSITORY)]
+Branch = Annotated[str, Meta(pattern=BRANCH, max_length=200, extra_json_schema={"x-expected": "the name of a branch"})]
 DEFAULT_WORKERS = 4
 
 
@@ -59,6 +68,14 @@ class Workspace(Part, frozen=True, kw_only=True):
     root: Annotated[
         Path | None, Meta(description="The directory to work in; relative to where `fleet run` is called.")
     ] = None
+    repository: Annotated[
+        Repository | None,
+        Meta(
+            description="What git clones into `root` where it is absent, and fetches where it is there, with the keys"
+            " of the worker's machine. Without a `root`, the directory has the repository's own name."
+        ),
+    ] = None
+    branch: Annotated[Branch | None, Meta(description="The branch of the repository; else its default branch.")] = None
     required_files: Annotated[tuple[Path, ...], Meta(description="Must be there, or the task is skipped.")] = ()
     writable_paths: Annotated[
         tuple[Path, ...] | UnsetType,
@@ -172,8 +189,10 @@ class TaskSpec(Part, frozen=True, kw_only=True):
 
     @property
     def root(self) -> str | None:
-        """The directory, as written."""
-        return self.cwd if self.cwd is not None else self.workspace.root
+        """The directory, as written; a repository that names none is cloned into one of its own name."""
+        if self.cwd is not None:
+            return self.cwd
+        return self.workspace.root or repository_name(self.workspace.repository)
 
     def new(self) -> NewTask:
         """The task that this asks for."""
@@ -206,6 +225,8 @@ class TaskSpec(Part, frozen=True, kw_only=True):
             writable_paths=None if isinstance(writable, UnsetType) else writable,
             required_environment=space.environment.required,
             environment_allowlist=space.environment.allowlist,
+            repository=space.repository,
+            branch=space.branch,
             command=command_line(self.command),
             budget=self.budget.budget(),
             timeout_seconds=self.timeout_seconds,
@@ -271,6 +292,14 @@ def _worker(worker: Worker) -> RunWorker:
         host=named,
         reach=reach,
     )
+
+
+def repository_name(repository: str | None) -> str | None:
+    """The directory that git itself would clone it into."""
+    if repository is None:
+        return None
+    name = repository.rstrip("/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git")
+    return name if name.strip(".") else "repository"
 
 
 def command_line(command: str | tuple[str, ...] | None) -> str | None:

@@ -41,6 +41,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     writable_paths: tuple[str, ...] | None = None  # None: anywhere; (): nowhere but the artifact directory
     required_environment: tuple[str, ...] = ()
     environment_allowlist: tuple[str, ...] = ()
+    repository: str | None = None  # cloned into the directory that it works in, or fetched there
+    branch: str | None = None  # of the repository; None: its default
     command: str | None = None  # the worker is this command, not a coder
     budget: Budget = Budget()
     timeout_seconds: int | None = None  # of one session

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from fleet.config.settings import Settings
+from fleet.errors import NotFound
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 from fleet.model.run import Run
@@ -45,6 +46,21 @@ def hosts_of(settings: Settings) -> dict[str, Reach]:
     own = {each.id: each.host for each in settings.workers if not isinstance(each.host, str)}
     named: dict[str, Reach] = {host.name: host for host in settings.hosts}
     return {name: reach for name, reach in (own | named).items() if reach.kind in RUN_ON}
+
+
+def reach_of(name: str, settings: Settings, run: Callable[[str], Run]) -> Reach | None:
+    """How a host is reached: by the settings, or by the run that brought it; None: nothing describes it any more.
+
+    `run` gives a run by its id, and may raise NotFound.
+    """
+    run_id, slash, worker_id = name.rpartition("/")
+    if not slash:
+        return hosts_of(settings).get(name)
+    try:
+        workers = run(run_id).workers
+    except NotFound:
+        return None
+    return next((worker.reach for worker in workers if worker.name == worker_id), None)
 
 
 def crews_of(settings: Settings) -> tuple[Crew, ...]:

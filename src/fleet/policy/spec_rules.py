@@ -79,6 +79,8 @@ def _alone(path: KeyPath, task: TaskSpec) -> Iterator[Problem]:
     for name in ("setup", "copy_files"):
         if getattr(task, name) and task.isolation != "worktree":
             yield Problem((*path, name), 'belongs to isolation = "worktree", which is not asked for')
+    if task.workspace.branch and not task.workspace.repository:
+        yield Problem((*path, "workspace", "branch"), "belongs to a repository, which is not given")
     for place, tag in enumerate(task.tags):
         if tag in task.tags[:place]:
             yield Problem((*path, "tags", place), f"`{tag}` is given twice")

@@ -119,6 +119,14 @@ def _permitted(permissions: Sequence[Permission]) -> Iterator[Enforced]:
         yield Enforced(f"worker.{each.field}", f"{each.hold.value.replace('_', ' ')}: {each.why}")
 
 
+def _obtained(task: TaskSpec) -> str:
+    """What becomes of the repository that a task works in."""
+    space = task.workspace
+    branch = f"branch {space.branch}" if space.branch else "its default branch"
+    there = "fetched" if task.isolation == "worktree" else "fetched and fast-forwarded, or the task fails"
+    return f"cloned into {task.root} with git's own keys where absent, else {there}: {space.repository}, {branch}"
+
+
 def _enforced(task: TaskSpec) -> Iterator[Enforced]:
     """What is checked, bounded or told, of the fields that were given."""
     space, budget = task.workspace, task.budget
@@ -130,6 +138,8 @@ def _enforced(task: TaskSpec) -> Iterator[Enforced]:
         yield Enforced("input_files", f"given to the agent; skipped if missing: {', '.join(task.input_files)}")
     if task.worker.capabilities:
         yield Enforced("worker.capabilities", f"only a worker with {', '.join(task.worker.capabilities)} takes it")
+    if space.repository:
+        yield Enforced("workspace.repository", _obtained(task))
     if space.required_files:
         yield Enforced("workspace.required_files", f"skipped if missing: {', '.join(space.required_files)}")
     if isinstance(space.writable_paths, tuple):

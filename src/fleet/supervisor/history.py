@@ -56,6 +56,10 @@ class History:
         """What they consumed, all together."""
         return used_by(self._before())
 
+    def began(self) -> bool:
+        """Whether one of them was started."""
+        return any(found.started_at is not None for found in self._before())
+
     def failed_starts(self) -> int:
         """How many sessions in a row, until now, did not start though they were told to."""
         known, count = self._before(), 0

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fleet.errors import FleetError, NotFound
+from fleet.errors import FleetError
 from fleet.hosts.probe import probe, sighted
 from fleet.hosts.transport import SupportsSight, Transport
 from fleet.hosts.watcher import Watcher
 from fleet.model.host import Host
 from fleet.model.reach import Reach
-from fleet.policy.placement import hosts_of
+from fleet.policy.placement import reach_of
 from fleet.supervisor.site import Nowhere, Site, there
 
 if TYPE_CHECKING:
@@ -132,11 +132,4 @@ class Hosts:
 
     def _reach(self, name: str) -> Reach | None:
         """How a host is reached: by the settings, or by the run that brought it."""
-        run_id, slash, worker_id = name.rpartition("/")
-        if not slash:
-            return hosts_of(self._house.settings).get(name)
-        try:
-            workers = self._house.store.run(run_id).workers
-        except NotFound:
-            return None
-        return next((worker.reach for worker in workers if worker.name == worker_id), None)
+        return reach_of(name, self._house.settings, self._house.store.run)

@@ -8,7 +8,7 @@ from typing import NoReturn
 from fleet.config.home import Home
 from fleet.errors import TransportError
 from fleet.hosts.follower import Follower
-from fleet.hosts.kinds import working_directory
+from fleet.hosts.kinds import state_directory, working_directory
 from fleet.hosts.session import HostedSession
 from fleet.hosts.transport import Completed, Transport
 from fleet.hosts.watch import LocalWatch
@@ -16,8 +16,6 @@ from fleet.hosts.watcher import Watcher
 from fleet.model.ids import check_token
 from fleet.model.reach import Reach
 from fleet.model.session import Session
-
-OWN = ".fleet"  # our directory in a host's working directory
 
 
 class Site:
@@ -80,7 +78,7 @@ def here(name: str, transport: Transport, home: Home) -> Site:
 def there(name: str, transport: Transport, reach: Reach, log: Callable[..., object]) -> Site:
     """Another machine: its sessions are followed over one channel."""
     directory = working_directory(reach).rstrip("/") or "/"
-    state = f"{directory.rstrip('/')}/{OWN}"
+    state = state_directory(reach)
 
     def told(event: str, **fields: object) -> None:
         log(event, host=name, **fields)

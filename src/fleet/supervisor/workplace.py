@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from fleet.errors import TransportError, UsageError
 from fleet.hosts.files import Places, look
-from fleet.hosts.workspace import Workspaces, Worktree, outside, with_setup
+from fleet.hosts.workspace import AT_HEAD, Repository, Workspaces, Worktree, outside, with_setup
 from fleet.model.launch import Launch
 from fleet.supervisor import carrying
 from fleet.supervisor.attempt import Attempt
@@ -26,8 +26,9 @@ async def make_ready(attempt: Attempt) -> None:
         raise UsageError("writable_paths needs a directory to work in, and the task has none")
     if missing := _missing_environment(attempt):
         raise Unmet(f"required environment is not set: {', '.join(missing)}")
+    begin = await _obtain(attempt) if terms.repository else AT_HEAD
     if attempt.isolation == "worktree":
-        made = await _spaces(attempt).make(worktree(attempt), terms.copy_files)
+        made = await _spaces(attempt).make(worktree(attempt), terms.copy_files, begin=begin)
         attempt.progress = replace(attempt.progress, cwd=made.cwd, ready=made.ready)
     for what, paths in (("required", terms.required_files), ("input", terms.input_files)):
         missing = await _missing_files(attempt, paths)
@@ -35,6 +36,23 @@ async def make_ready(attempt: Attempt) -> None:
             missing = await carrying.send_inputs(attempt, missing)
         if missing:
             raise Unmet(f"{what} files are not in {attempt.cwd}: {', '.join(missing)}")
+
+
+async def _obtain(attempt: Attempt) -> str:
+    """The repository that the task names, in its directory; returns the commit that its branch stands at.
+
+    What an earlier attempt left is left as it is, and a checkout that only worktrees are made of is not touched.
+    """
+    terms, site = attempt.task.terms, attempt.site
+    clone = Repository(
+        url=terms.repository or "",
+        branch=terms.branch or "",
+        path=attempt.source,
+        temporary=f"{site.state}/clones/{attempt.task.uid}",
+    )
+    if attempt.history.began():
+        return await _spaces(attempt).obtain(clone, "keep")
+    return await _spaces(attempt).obtain(clone, "fetch" if attempt.isolation == "worktree" else "update")
 
 
 def equipped(attempt: Attempt, launch: Launch) -> Launch:

@@ -57,7 +57,12 @@ def test_every_bound_is_told() -> None:
         {
             "id": "a",
             "instructions": "x",
-            "workspace": {"writable_paths": [], "required_files": ["f"], "environment": {"required": ["V"]}},
+            "workspace": {
+                "repository": "/srv/shop.git",
+                "writable_paths": [],
+                "required_files": ["f"],
+                "environment": {"required": ["V"]},
+            },
             "budget": {"max_usd": 2.5, "on_exceeded": "pause"},
             "scorer": {"kind": "manual"},
             "retry_safe": False,
@@ -66,6 +71,7 @@ def test_every_bound_is_told() -> None:
     told = {each.field: each.how for each in task.enforces}
     assert set(told) == {
         "instructions",
+        "workspace.repository",
         "workspace.writable_paths",
         "workspace.required_files",
         "workspace.environment.required",
@@ -74,6 +80,7 @@ def test_every_bound_is_told() -> None:
         "retry_safe",
     }
     assert told["budget.max_usd"] == "beyond 2.5 the session is ended and the task waits for a person"
+    assert told["workspace.repository"].endswith("or the task fails: /srv/shop.git, its default branch")
     assert told["scorer"].endswith("partial until it is settled")
 
 

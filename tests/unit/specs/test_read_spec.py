@@ -113,6 +113,23 @@ def test_everything_becomes_a_term(tmp_path: Path) -> None:
     assert new.terms.metadata == {"class": {"x": [1]}}
 
 
+@pytest.mark.parametrize(
+    ("repository", "name"),
+    [
+        ("https://github.com/acme/shop.git", "shop"),
+        ("git@github.com:acme/shop", "shop"),
+        ("builder:shop.git/", "shop"),
+        ("ssh://git@example.com:2222/srv/shop", "shop"),
+        ("/srv/git/shop.git", "shop"),
+    ],
+)
+def test_a_repository_is_worked_on_in_a_directory_of_its_name(tmp_path: Path, repository: str, name: str) -> None:
+    """Where no other is named; it need not be there yet."""
+    new = taken(tmp_path, a_task(workspace={"repository": repository, "branch": "release/1.2"})).spec.tasks[0].new()
+    assert new.cwd == str(tmp_path / name)
+    assert (new.terms.repository, new.terms.branch) == (repository, "release/1.2")
+
+
 def test_a_command_needs_no_coder(tmp_path: Path) -> None:
     """A task with a command is run by the `command` coder; a list of words is quoted."""
     new = taken(tmp_path, {"id": "a", "command": ["make", "all tests"]}).spec.tasks[0].new()
@@ -175,6 +192,18 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ({"workspace": {"root": "../up"}}, "workspace.root: ../up leads out of"),
         ({"workspace": {"root": "out"}}, "workspace.root: out is a link that leads out of"),
         ({"workspace": {"root": "nowhere"}}, "nowhere is not a directory"),
+        (
+            {"workspace": {"repository": "https://u:secret@x.org/r"}},
+            "workspace.repository: expected a URL that git clones",
+        ),
+        ({"workspace": {"repository": "ext::sh -c id"}}, "workspace.repository: expected a URL that git clones"),
+        (
+            {"workspace": {"repository": "ssh://u:secret@x.org/r"}},
+            "workspace.repository: expected a URL that git clones",
+        ),
+        ({"workspace": {"repository": "-u"}}, "workspace.repository: expected a URL that git clones"),
+        ({"workspace": {"repository": "/r", "branch": "a..b"}}, "workspace.branch: expected the name of a branch"),
+        ({"workspace": {"branch": "main"}}, "workspace.branch: belongs to a repository, which is not given"),
         ({"cwd": ".", "workspace": {"root": "in"}}, "workspace.root: in is not the directory of cwd"),
         ({"workspace": {"environment": {"allowlist": ["GH_TOKEN"]}}}, "allowlist[0]: GH_TOKEN looks like a secret"),
         ({"coder": "agy", "worker": {"tools": ["rg"]}}, "worker.tools: coder `agy` refuses it: "),

@@ -27,7 +27,7 @@ def path_problems(task: TaskSpec, path: KeyPath, base: str, *, here: bool = True
     if wrong:
         yield from wrong
         return
-    if not os.path.isdir(root):
+    if not os.path.isdir(root) and (task.workspace.repository is None or os.path.lexists(root)):
         yield Problem(key, f"{root} is not a directory")
         return
     real = os.path.realpath(root)
