@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _ill(found: Machines) -> list[tuple[str, str]]:
-    """Who is ill, and of what: first whom the provider does not know. A fault of its own stands for all its machines."""
+    """Who is ill, and of what: first whom the provider does not know. A fault of its own stands for all of them."""
     fault = [("api", found.api_fault)] if found.api_fault else []
     ill = [(machine.api_name, machine.reason) for machine in found.machines if machine.healthy is False]
     return fault + sorted(ill, key=lambda one: not one[1].startswith("api:"))

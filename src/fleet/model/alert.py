@@ -38,13 +38,11 @@ def of_block(kind: str, text: str) -> tuple[Alert, ...]:
     return (Alert(AlertKind.NEEDS_HUMAN, f"{kind}: {text}"),) if kind in ESCALATED else ()
 
 
-def of_host(before: str, host: Host) -> tuple[Alert, ...]:
-    """What is raised when a machine changed: that it is down, and that it is up again."""
-    if "down" not in (before, host.state) or before == host.state:
-        return ()
+def of_host(host: Host, *, alerted: bool, after: int) -> tuple[Alert, ...]:
+    """What is raised by a probe: that a machine is down, after so many that found it so; then that it is up again."""
     evidence = f": {host.evidence}" if host.evidence else ""
-    if host.state == "down":
+    if host.state == "down" and not alerted and host.failures >= after:
         return (Alert(AlertKind.HOST_UNHEALTHY, f"{host.name} is down{evidence}"),)
-    return (
-        (Alert(AlertKind.HOST_RECOVERED, f"{host.name} is {host.state} again{evidence}"),) if host.state == "up" else ()
-    )
+    if host.state == "up" and alerted:
+        return (Alert(AlertKind.HOST_RECOVERED, f"{host.name} is up again{evidence}"),)
+    return ()

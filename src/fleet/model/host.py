@@ -1,4 +1,4 @@
-"""A host: a machine that sessions run on."""
+"""A host: a machine that sessions run on; and what its probes have found, over time."""
 
 from __future__ import annotations
 
@@ -16,3 +16,20 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     latency_ms: int | None = None
     probed_at: int | None = None
     draining: bool = False
+    status: str = ""  # its provider's own word at the last look, where it has a provider
+    answered_at: int | None = None  # its last good probe
+    coder: bool | None = None  # whether the coder's program was found there, by its last answer
+    warnings: tuple[str, ...] = ()  # what a person should see to, by its last answer
+    failures: int = 0  # probes in a row that found it not up
+    alerted: bool = False  # people were told that it is down, and not yet that it is up again
+
+
+class Stretch(msgspec.Struct, frozen=True, kw_only=True):
+    """The probes of one machine in a few minutes, counted."""
+
+    at: int  # when it begins, UTC milliseconds
+    up: int
+    down: int
+    unknown: int  # nothing was learned of the machine
+    ms_total: int  # of those that found it up
+    ms_most: int

@@ -16,7 +16,7 @@ from fleet.model.ids import host_subject, supervisor_subject
 from fleet.model.intent import Intent
 from fleet.model.supervisor import Supervisor
 from fleet.model.task import Task
-from fleet.store import asks, ledger, rows, sessions
+from fleet.store import asks, ledger, probes, rows, sessions
 from fleet.store.engine import Tx
 from fleet.store.transition import apply
 
@@ -106,18 +106,27 @@ def fulfil(tx: Tx, intent: str, outcome: str, detail: str, *, by: str) -> Intent
     return after
 
 
-def probed(tx: Tx, host: Host, *, by: str) -> Host:
+def probed(tx: Tx, host: Host, *, by: str, alert_after: int = 1, keep_days: int = probes.KEEP_DAYS) -> Host:
     """What a probe found. The ledger hears of it when the host's state changes; `since` says when it last did.
 
-    That it drains is a person's word, and stays.
+    That it drains is a person's word, and stays. What a probe did not ask for is as the last one that did had it.
     """
-    known = _known_host(tx, host.name)
-    draining = known.draining if known is not None else host.draining
-    same = known is not None and (known.state, known.kind) == (host.state, host.kind)
-    since = known.since if same and known is not None else tx.now
-    after = replace(host, since=since, draining=draining)
-    alerts = of_host(known.state if known else "unknown", after)
-    return _save_host(tx, after, told=not same, alerts=alerts, by=by)
+    known = _known_host(tx, host.name) or Host(name=host.name, kind="", since=tx.now, draining=host.draining)
+    same = (known.state, known.kind) == (host.state, host.kind)
+    alerted = known.alerted or (known.state == "down" and not known.failures)  # the latter: as an older Fleet left it
+    facts = known if host.coder is None else host
+    after = replace(
+        host,
+        since=known.since if same else tx.now,
+        draining=known.draining,
+        answered_at=host.answered_at or known.answered_at,
+        coder=facts.coder,
+        warnings=facts.warnings,
+        failures=0 if host.state == "up" else known.failures + 1,
+    )
+    alerts = of_host(after, alerted=alerted, after=alert_after)
+    probes.count(tx, after, keep_days)
+    return _save_host(tx, replace(after, alerted=alerted != bool(alerts)), told=not same, alerts=alerts, by=by)
 
 
 def drain(tx: Tx, name: str, kind: str, *, draining: bool, by: str) -> Host:
@@ -135,12 +144,13 @@ def _known_host(tx: Tx, name: str) -> Host | None:
 
 
 def _save_host(tx: Tx, host: Host, *, told: bool, by: str, alerts: Sequence[Alert] = ()) -> Host:
-    if told:
-        subject = host_subject(host.name)
-        raised = [
-            ev.AlertRaised(subject=subject, at=tx.now, by=by, alert=alert.kind, reason=alert.reason) for alert in alerts
-        ]
-        ledger.append(tx, ev.HostChanged(subject=subject, at=tx.now, by=by, host=host), *raised)
+    subject = host_subject(host.name)
+    raised: list[ev.AnyEvent] = [
+        ev.AlertRaised(subject=subject, at=tx.now, by=by, alert=alert.kind, reason=alert.reason) for alert in alerts
+    ]
+    changed = [ev.HostChanged(subject=subject, at=tx.now, by=by, host=host)] if told else []
+    if changed or raised:
+        ledger.append(tx, *changed, *raised)
     tx.run(
         "INSERT INTO hosts (name, doc) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET doc = excluded.doc",
         host.name,

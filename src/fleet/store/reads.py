@@ -23,6 +23,7 @@ from fleet.store.engine import Bell, Engine, Tx
 if TYPE_CHECKING:
     from fleet.model.delivery import Delivery
     from fleet.model.event import Entry
+    from fleet.model.host import Stretch
 
 BEGINNING = ""  # the position before the first event
 
@@ -178,6 +179,18 @@ class Reads:
     def hosts(self) -> list[Host]:
         """What is known of each machine."""
         return self._engine.read(lambda tx: asks.decode_all(tx.rows("SELECT doc FROM hosts ORDER BY name"), Host))
+
+    def probes(self, host: str, *, since: int) -> list[Stretch]:
+        """How a machine answered its probes since then, oldest first."""
+        from fleet.store import probes  # not at the top: only histories need it
+
+        return self._engine.read(lambda tx: probes.of_host(tx, host, since))
+
+    def probe_totals(self, *, since: int) -> dict[str, Stretch]:
+        """How each machine answered its probes since then, by name; `at` is that time."""
+        from fleet.store import probes  # not at the top: only histories need it
+
+        return self._engine.read(lambda tx: probes.totals(tx, since))
 
     def deliveries(self, *, about: str, limit: int = asks.LIMIT) -> list[Delivery]:
         """What was told of a subject, newest first."""

@@ -31,7 +31,9 @@ from fleet.store.sqlite.writer import SqliteWriter, run_migrations
 WAIT_SECONDS = 30
 _EVENTS = "SELECT seq, hash, body FROM events ORDER BY seq"
 _EVENTS_AS_BYTES = "SELECT seq, hash, CAST(body AS BLOB) FROM events ORDER BY seq"
-_ELSEWHERE = frozenset({"cursors", "counts", "progress", "events.counted", "hosts.doc", "supervisors.lease_until"})
+_ELSEWHERE = frozenset(
+    {"cursors", "counts", "progress", "probes", "events.counted", "hosts.doc", "supervisors.lease_until"}
+)
 _BESIDE = (("SELECT doc FROM progress", Progress), ("SELECT doc FROM hosts", Host))
 
 

@@ -18,7 +18,7 @@ from fleet.model.run import NewRun, Run
 from fleet.model.session import Claimed, Defaults, Ending, Fence, Progress, Session, Slot
 from fleet.model.supervisor import Supervisor
 from fleet.model.task import BLOCKS, Comment, NewTask, Task, TaskEdit
-from fleet.store import around, deliveries, queue, sessions
+from fleet.store import around, deliveries, probes, queue, sessions
 from fleet.store.pending import Pending
 from fleet.store.reads import Reads
 
@@ -223,9 +223,12 @@ class Store(Reads):
         """A supervisor did what was asked, or says why not."""
         return self._engine.write(lambda tx: around.fulfil(tx, intent, outcome, detail, by=by))
 
-    def probed(self, host: Host, *, by: str) -> Pending[Host]:
-        """What a probe found of a machine."""
-        return self._engine.write(lambda tx: around.probed(tx, host, by=by))
+    def probed(self, host: Host, *, by: str, alert_after: int = 1, keep_days: int = probes.KEEP_DAYS) -> Pending[Host]:
+        """What a probe found of a machine. That it is down is raised after so many probes in a row that found it so;
+        probes that are older than so many days are forgotten."""
+        return self._engine.write(
+            lambda tx: around.probed(tx, host, by=by, alert_after=alert_after, keep_days=keep_days)
+        )
 
     def drain(self, name: str, kind: str, *, draining: bool, by: str) -> Pending[Host]:
         """A person says that a host takes no new work, or that it does again."""

@@ -40,7 +40,7 @@ def loaded_from(cwd: Path, env: dict[str, str]) -> tuple[str, set[str]]:
 
 
 def test_loading_imports_little(home: Home, env: dict[str, str]) -> None:
-    """Loading a file without faults imports the decoder, the TOML parser, and of this room five modules and those of the sections."""
+    """Loading a file without faults imports the decoder, the TOML parser, and of this room only what it needs."""
     model, modules = loaded_from(home.path, {**env, "FLEET_HOME": str(home.path)})
     assert model == "sonnet"
     assert not {name.split(".")[0] for name in modules} & HEAVY

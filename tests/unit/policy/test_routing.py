@@ -124,21 +124,22 @@ def test_a_host_that_is_back_ends_its_incident() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "told"),
+    ("alerted", "now", "failures", "told"),
     [
-        ("unknown", "down", ["host_unhealthy"]),
-        ("up", "down", ["host_unhealthy"]),
-        ("down", "up", ["host_recovered"]),
-        ("unknown", "up", []),
-        ("up", "unknown", []),
-        ("down", "down", []),
-        ("down", "unknown", []),
+        (False, "down", 1, []),
+        (False, "down", 2, ["host_unhealthy"]),
+        (False, "down", 3, ["host_unhealthy"]),
+        (False, "up", 0, []),
+        (False, "unknown", 9, []),
+        (True, "up", 0, ["host_recovered"]),
+        (True, "down", 9, []),
+        (True, "unknown", 9, []),
     ],
 )
-def test_what_is_raised_of_a_host(before: str, now: str, told: list[str]) -> None:
-    """Only that it went down, and that it is up again: silence is not evidence."""
-    host = Host(name="b", kind="ssh", state=now, since=0)
-    assert [alert.kind.value for alert in of_host(before, host)] == told
+def test_what_is_raised_of_a_host(alerted: bool, now: str, failures: int, told: list[str]) -> None:
+    """Only that it went down, often enough, and that it is up again: silence is not evidence."""
+    host = Host(name="b", kind="ssh", state=now, since=0, failures=failures)
+    assert [alert.kind.value for alert in of_host(host, alerted=alerted, after=2)] == told
 
 
 @pytest.mark.parametrize(
