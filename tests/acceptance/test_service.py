@@ -13,21 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import FLEET, Cli, everything_in
+from tests.support.keepers import stand_ins
 from tests.support.programs import need
 
 TOKEN = "org/1/2/not-a-real-token"
-CRONTAB = """#!/bin/sh
-# keeps a crontab as crontab(1) does
-case $1 in
-    -l) [ -f "$STAND_IN/tab" ] || { echo "no crontab for ana" >&2; exit 1; }; cat "$STAND_IN/tab" ;;
-    -r) rm "$STAND_IN/tab" ;;
-    -) cat >"$STAND_IN/tab" ;;
-esac
-"""
-SYSTEMCTL = """#!/bin/sh
-echo "$*" >>"$STAND_IN/calls"
-case $* in *show*) printf 'ActiveState=active\\nNextElapseUSecRealtime=Mon 2026-02-02 06:30:00 UTC\\n' ;; esac
-"""
 
 
 @pytest.fixture
@@ -40,13 +29,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def stand_in(cli: Cli, tmp_path: Path) -> Path:
     """Programs first on the PATH that keep what they are told; the directory where."""
-    directory = tmp_path / "stand-in"
-    directory.mkdir()
-    for name, text in (("crontab", CRONTAB), ("systemctl", SYSTEMCTL)):
-        (directory / name).write_text(text)
-        (directory / name).chmod(0o755)
-    cli.env |= {"PATH": f"{directory}:{cli.env['PATH']}", "STAND_IN": str(directory)}
-    return directory
+    return stand_ins(cli, tmp_path / "stand-in")
 
 
 def installed(root: Path) -> set[str]:
