@@ -161,7 +161,7 @@ def open_landing(home: Home, settings: Settings) -> Landing:
         by=whoami(),
         machine=local_host(),
         reach=lambda name: reach_of(name, settings, store.run),
-        open_transport=lambda reach: open_transport(reach, settings),
+        open_transport=lambda reach: open_transport(reach, settings, home),
     )
 
 
