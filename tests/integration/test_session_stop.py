@@ -12,8 +12,7 @@ from fleet.hosts.facts import Cause, HostState
 from fleet.hosts.launch_file import Rules
 from fleet.hosts.session import HostedSession
 from fleet.model.launch import Launch
-from tests.support.programs import need
-from tests.support.session_fixtures import under_each_shell, under_sh  # noqa: F401  # fixtures
+from tests.support.session_fixtures import under_each_shell, under_sh, where_cgroups_are_made  # noqa: F401  # fixtures
 from tests.support.session_host import SessionHost, do, kill, lives, until
 
 CONTAINED = Rules(look_seconds=1, grace_ms=200, use_cgroup=True)
@@ -115,21 +114,7 @@ def test_what_can_escape_without_a_cgroup(one_host: SessionHost) -> None:
 
 
 @pytest.fixture
-def cgroup() -> None:
-    """A machine that lets us make a cgroup."""
-    mount = next((line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if " cgroup2 " in line), "")
-    inside = next(line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
-    place = Path(mount + inside.rstrip("/")) / "fleet-test-probe"
-    try:
-        place.mkdir()
-    except OSError:
-        need("a cgroup that may be divided", None, "run as root, or where systemd delegates one")
-    else:
-        place.rmdir()
-
-
-@pytest.fixture
-def contained(one_host: SessionHost, cgroup: None) -> Iterator[HostedSession]:
+def contained(one_host: SessionHost, cgroups: Path) -> Iterator[HostedSession]:
     """A session in a cgroup, whose agent has sent a process away."""
     session = one_host.started(ESCAPED.format("away") + "; until [ -e go ]; do sleep 0.02; done", CONTAINED)
     place = Path(one_host.file(session, "claim").read_text().split()[6])

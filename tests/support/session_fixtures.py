@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fleet.hosts.kernel import own_cgroup
+from tests.support.programs import need
 from tests.support.session_host import SHELLS, SessionHost, shell_named
 
 
@@ -24,3 +27,15 @@ def under_sh(tmp_path: Path) -> Iterator[SessionHost]:
     host = SessionHost(tmp_path, ("sh",))
     yield host
     host.nothing_left()
+
+
+@pytest.fixture(name="cgroups")
+def where_cgroups_are_made() -> Iterator[Path]:
+    """A cgroup of the test's own, within ours, on a machine that lets us make one; it must be empty at the end."""
+    place = Path(own_cgroup(), f"fleet-test.{os.getpid()}")
+    try:
+        place.mkdir()
+    except OSError:
+        need("a cgroup that may be divided", None, "run as root, or where systemd delegates one")
+    yield place
+    place.rmdir()

@@ -25,6 +25,7 @@ import msgspec
 from fleet import wiring
 from fleet.config.home import Home
 from fleet.config.load import load
+from fleet.hosts.kernel import cgroup_of
 from fleet.model.session import Session
 from fleet.model.states import LIVE, Result, TaskState
 from fleet.model.task import Task
@@ -198,6 +199,7 @@ class Campaign:
             for task in store.tasks():
                 self._check_task(store, task)
         until(lambda: not self.left(), "the end of all agents")
+        assert [path for path in map(cgroup_of, map(str, self.home.sessions.iterdir())) if os.path.exists(path)] == []
         assert self.cli.ok("ledger", "verify").out.startswith("OK: ")
 
     def left(self) -> list[int]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from fleet.config.environment import environ
+from fleet.hosts.kernel import start_time
 
 # What a program gets of our own environment: harmless words, and the marker of a session that we ourselves run in.
 KEPT = frozenset(
@@ -42,14 +43,17 @@ class Apart:
         self._started: set[int] = set()
         self._reaping: asyncio.AbstractEventLoop | None = None
 
-    async def launch(self, argv: Sequence[str], stdin: bytes) -> bytes:
-        """The first line that it prints, as leader of its own process session with fresh signals; b"" if none."""
+    async def launch(self, argv: Sequence[str], stdin: bytes, *, tell_start: bool = False) -> bytes:
+        """The first line that it prints, as leader of its own process session with fresh signals; b"" if none.
+
+        `tell_start`: it is given the start time of its process first, in a line of its own.
+        """
         if not _take_ignored_signals():
             return b""
         given, giving = os.pipe()
         answer, answering = os.pipe()
         try:
-            self._spawn(argv, given, answering)
+            pid = self._spawn(argv, given, answering)
         except BaseException:
             os.close(giving)
             os.close(answer)
@@ -58,6 +62,8 @@ class Apart:
             os.close(given)
             os.close(answering)
         try:
+            if tell_start:
+                stdin = start_time(pid).encode() + b"\n" + stdin
             if len(stdin) <= PIPE_ROOM:
                 _give(giving, stdin)
             else:
@@ -66,7 +72,7 @@ class Apart:
         finally:
             os.close(answer)
 
-    def _spawn(self, argv: Sequence[str], stdin: int, stdout: int) -> None:
+    def _spawn(self, argv: Sequence[str], stdin: int, stdout: int) -> int:
         ours = environ()
         env = {name: ours[name] for name in KEPT if name in ours}
         program = _found(argv[0], ours.get("PATH"))
@@ -79,6 +85,7 @@ class Apart:
         if self._reaping is not loop:  # nobody does, or it was in a loop that is closed
             self._reaping = loop
             loop.call_later(REAP_SECONDS, self._reap, loop)
+        return process.pid
 
     def _reap(self, loop: asyncio.AbstractEventLoop) -> None:
         """Now and then, while there are any: a descriptor or a thread for each would be dearer."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from fleet.errors import HostFull, TransportError
 from fleet.hosts.apart import Apart
+from fleet.hosts.kernel import boot_id, cgroup_of, make_cgroup, own_cgroup, remove_cgroup, remove_orphaned_cgroups
 from fleet.hosts.transport import Completed
 from fleet.hosts.writing import make_directory, share, write
 
@@ -24,6 +25,7 @@ class LocalTransport:
 
     def __init__(self) -> None:
         self._apart = Apart()
+        self._tidied = False  # what others left of their cgroups is removed when we make our first
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
@@ -73,6 +75,29 @@ class LocalTransport:
     async def launch(self, argv: Sequence[str], *, stdin: bytes) -> bytes:
         with _translated(f"cannot run `{argv[0]}`"):
             return await self._apart.launch(argv, stdin)
+
+    async def launch_runner(self, argv: Sequence[str], *, stdin: bytes, session: str) -> bytes:
+        if not (boot := boot_id()):
+            return await self.launch(argv, stdin=stdin)
+        with _translated(f"cannot run `{argv[0]}`"):
+            cgroup = self._new_cgroup(session) if session else ""
+            try:
+                said = await self._apart.launch([*argv, boot, cgroup], stdin, tell_start=True)
+            except OSError:
+                remove_cgroup(cgroup)
+                raise
+            if not said:  # it did not begin, or another did
+                remove_cgroup(cgroup)
+            return said
+
+    def _new_cgroup(self, session: str) -> str:
+        if not self._tidied:
+            self._tidied = True
+            remove_orphaned_cgroups(own_cgroup())
+        return make_cgroup(session)
+
+    def clear(self, directory: str) -> None:
+        remove_cgroup(cgroup_of(directory))
 
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         async with _started(argv, stdin=DEVNULL, stderr=DEVNULL) as process:

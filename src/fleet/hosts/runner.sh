@@ -12,8 +12,10 @@
 #   forget STDOUT STDERR  remove the directory, once these many bytes of each were collected and nothing lives
 # exit codes: 0 the facts are on stdout; 1 failed; 3 a higher epoch was here; 4 refused
 #
-# run is the runner itself: it claims the session, says `state=running` once the agent has begun, waits, and records the
-# exit. Who can give it a process session of its own, fresh signals and a small environment may call it without start.
+# run [BOOT CGROUP] is the runner itself: it claims the session, says `state=running` once the agent has begun, waits, and
+# records the exit. Who can give it a process session of its own, fresh signals and a small environment may call it
+# without start, and may spare it what it would find out: the boot id, a cgroup (made; empty: none is to be had) and, as
+# the first line of stdin, the start time of its process.
 # Two names are taken by whoever makes the file first: `claim` by who may start the agent, or by who gave it up; `pid` by
 # the agent that begins, or by who found that it cannot begin any more. The line in it comes a moment after the name, so
 # the runner and the agent first write it to a file of their own: who finds an empty one looks whether one of them lives.
@@ -37,14 +39,19 @@ refuse() {
 }
 
 unwritable() { # WHAT...: why a file could not be written; not every shell says it
-    if [ "$(df -Pk "$dir" 2>/dev/null | awk 'NR == 2 { print $4 }')" = 0 ]; then set -- "$*: No space left on device"; fi
+    if is_full; then set -- "$*: No space left on device"; fi
     printf 'cannot write %s' "$*"
 }
 
-take() { # NAME LINE: make the file; false when it is there, or when only its name could be made. It needs no process
+is_full() { # or was a moment ago: what was in the way of a write may have been given back since
+    [ "$(df -Pk "$dir" 2>/dev/null | awk 'NR == 2 { print $4 }')" -lt 64 ] 2>/dev/null
+}
+
+take() { # NAME LINE [WIDTH]: make the file; false when it is there, or only its name could be made. It needs no process
     took=no
     set -C
-    { took=name && printf '%s\n' "$2" && took=all; } 2>/dev/null >"$1"
+    # shellcheck disable=SC2059 # the width
+    { took=name && printf "%-${3:-1}s\n" "$2" && took=all; } 2>/dev/null >"$1"
     set +C
     [ "$took" = all ]
 }
@@ -69,7 +76,9 @@ heed_epoch() { # that of the launch, or the greatest N of all epoch.N: of files 
 
 linux=''
 boot=''
-if [ -r /proc/self/stat ]; then
+if [ "$verb" = run ] && [ -n "${4-}" ]; then
+    linux=1 boot=$4
+elif [ -r /proc/self/stat ]; then
     linux=1
     read -r boot </proc/sys/kernel/random/boot_id
 else
@@ -182,6 +191,7 @@ read_torn_pid() { # as if it were not there while an agent's shell lives that ma
         if agent_lives; then kind='' pid='' reason='' && return; fi
     done
     kind=void pid='' reason='its shell died before the agent began'
+    if is_full; then reason="$(unwritable the pid); $reason"; fi
 }
 
 runner_lives() { alive "$runner_pid" "$runner_start" "$runner_boot"; }
@@ -430,32 +440,39 @@ start() {
     facts
 }
 
-run() {
+run() { # [BOOT CGROUP]
     trap : HUP INT QUIT TERM PIPE ALRM USR1 USR2 # not ignored: that would be passed on to the agent
     find_setsid
     read_mask
     umask 077
-    look $$ || fail "cannot see the process that this is"
-    name_cgroup
+    if [ $# -eq 2 ]; then
+        cgroup=$2
+        read -r start_of || start_of=''
+    else
+        name_cgroup
+        start_of=''
+    fi
+    [ -n "$start_of" ] || look $$ || fail "cannot see the process that this is"
     line="runner $$ $start_of $boot $epoch $cap $cgroup"
-    if ! take "claim.$$" "$line" || ! take claim "$line"; then
+    # The first has room for the record of the end, so that a disk which the agent fills cannot keep it from us.
+    if ! take "claim.$$" "$line" 4095 || ! take claim "$line"; then
         said=$(unwritable the claim)
         if [ "$took" = name ] && [ -s "claim.$$" ]; then rm -f claim; fi # it is ours, and says nothing
         rm -f "claim.$$"
         [ -e claim ] || fail "$said"
         return # another has it
     fi
-    if ! reserve 2>/dev/null && ! said=$(reserve 2>&1); then
-        rm -f exit.new "claim.$$" # some room, for the reason
+    if ! make_output 2>/dev/null && ! said=$(make_output 2>&1); then
+        rm -f "claim.$$" # some room, for the reason
         void "$(echo "${said:-cannot write}" | tr '\n' ' ')"
         return
     fi
     if ! attend_now 2>/dev/null; then
-        rm -f exit.new "claim.$$"
+        rm -f "claim.$$"
         void "cannot write until when it is attended"
         return
     fi
-    if [ -n "$cgroup" ] && ! mkdir "$cgroup" 2>/dev/null; then cgroup=''; fi
+    if [ $# -ne 2 ] && [ -n "$cgroup" ] && ! mkdir "$cgroup" 2>/dev/null; then cgroup=''; fi
     keep_watch
     if [ -f hold ]; then hold on "$session" </dev/null >/dev/null 2>&1 & fi
     holding=${!-}
@@ -490,12 +507,11 @@ read_mask() { # what the agent shall have; asked of the kernel where that takes 
     if [ -z "$mask" ]; then mask=$(umask); fi
 }
 
-reserve() { # room for the record of the end, so that a disk which the agent fills cannot keep it from us
+make_output() { # where the agent writes
     if [ -d bin ] && [ ! -x bin/fleet ]; then chmod 700 bin/*; fi
     if [ ! -d outbox ]; then mkdir outbox || return; fi
-    true >>stdout && true >>stderr &&
-        printf '%4095s\n' '' >exit.new && return
-    unwritable the record of the end
+    true >>stdout && true >>stderr && return
+    unwritable the output
     return 1
 }
 
@@ -506,19 +522,23 @@ record_end() { # CODE: at once, for the slot is free now; once more where someth
         swept=kept
     elif ! nothing_left; then
         now_ms
-        write_exit exit.new "code=$1" "ended=$now" "cause=$cause"
+        first_exit "code=$1" "ended=$now" "cause=$cause"
         end_all "$grace_ms" TERM
-        write_exit exit.swept "code=$1" "ended=$now" "cause=$cause" "swept=$swept" "killed=$ended_list" "left=$left"
+        write_exit "code=$1" "ended=$now" "cause=$cause" "swept=$swept" "killed=$ended_list" "left=$left"
         return
     fi
-    write_exit exit.new "code=$1" "cause=$cause" "swept=$swept" "killed=" "left=0" # it ended when this was written
+    first_exit "code=$1" "cause=$cause" "swept=$swept" "killed=" "left=0" # it ended when this was written
 }
 
-write_exit() { # FILE LINE...: over the room that was reserved, if any was
-    record=$1
-    shift
+first_exit() { # LINE...: where there is none yet. Its last line says that it is whole, so it needs no process to write it
+    record=''
+    for line in "$@"; do record=$record$line$newline; done
+    take exit "${record}end" || write_exit "$@"
+}
+
+write_exit() { # LINE...: in place of what there is; over the room that was kept for it, if any was
     for _ in 1 2 3 4 5 6 7 8 9 10; do
-        if printf '%s\n' "$@" end 1<>"$record" && mv -f "$record" exit; then return; fi
+        if printf '%s\n' "$@" end 1<>"claim.$$" && mv -f "claim.$$" exit; then return; fi
         sleep 1
     done
 }
@@ -553,7 +573,8 @@ agent() { # in a shell of its own, which becomes the agent; 3 has what it is giv
     line="agent $own_pid $start_of $boot $epoch"
     take "$dir/pid.$$" "$line" || give_up "$(unwritable the pid)"
     if ! take "$dir/pid" "$line"; then
-        if [ "$took" = name ]; then printf 'void %s\n' "$(unwritable the pid)" >"$dir/pid.$$"; fi
+        # In the room of the line that is there: another may have taken what is given back.
+        if [ "$took" = name ]; then printf 'void %s\n' "$(unwritable the pid)" 1<>"$dir/pid.$$"; fi
         exit 125 # else somebody has settled that this does not begin
     fi
     trap '' PIPE # who asked may be gone
@@ -654,11 +675,13 @@ look_at_all() { # end what writes too much, remove the cgroups of what has ended
                     set_cause unattended
                     (end_over) &
                 fi
+            else
+                ended="$ended $each"
             fi
             cd .. || return 1
         fi
     done
-    remove_cgroups
+    if [ "$living" -eq 0 ] || [ "$waited" -lt "$tick" ]; then remove_cgroups; fi # every minute, and at last
     if [ -n "$least" ]; then look_at_sizes; fi
     [ "$living" -gt 0 ]
 }
@@ -784,7 +807,7 @@ sweep() { # GRACE_MS
     if [ -n "$ended_list" ]; then killed=${killed:+$killed,}$ended_list; fi
     if [ "$state" = exited ] && [ -z "$swept" ] && ! runner_lives; then # it was killed in the middle of its own sweep
         swept='done'
-        write_exit exit.swept "code=$code" "ended=${ended:-0}" "cause=$cause" "swept=$swept" "killed=$killed"
+        write_exit "code=$code" "ended=${ended:-0}" "cause=$cause" "swept=$swept" "killed=$killed"
     fi
     facts "left=$left"
 }
@@ -806,7 +829,7 @@ forget() { # STDOUT STDERR
     if [ -f launch ]; then may_forget "$1" "$2"; fi # else a removal that was cut short goes on
     rm -f launch                                   # first: what is left cannot be started
     rm -rf outbox bin
-    rm -f hold hold.log prompt stdout stderr pid pid.* claim claim.* cause cause.* exit exit.* epoch.* .*.put
+    rm -f hold hold.log prompt stdout stderr pid pid.* claim claim.* cause cause.* exit epoch.* .*.put
     rm -f attended attended.*
     if [ -n "$cgroup" ]; then rmdir "$cgroup" 2>/dev/null; fi
     rm -f runner.sh
@@ -843,16 +866,17 @@ dir=$PWD # without links: it is part of the marker
 load
 find_cgroup
 # A number is all that a further argument can be.
-case ${4-0}${5-0} in *[!0-9]*) fail "not a number: ${4-} ${5-}" ;; esac
+if [ "$verb" != run ]; then case ${4-0}${5-0} in *[!0-9]*) fail "not a number: ${4-} ${5-}" ;; esac; fi
 heed_epoch
+shift 3
 case $verb in
     start) start ;;
-    run) run ;;
+    run) run "$@" ;;
     abandon) abandon && facts ;;
-    stop) stop "${4:-2000}" ;;
-    sweep) sweep "${4:-2000}" ;;
+    stop) stop "${1:-2000}" ;;
+    sweep) sweep "${1:-2000}" ;;
     attend) attend ;;
-    free) free "${4:-0}" ;;
-    forget) forget "${4:-0}" "${5:-0}" ;;
+    free) free "${1:-0}" ;;
+    forget) forget "${1:-0}" "${2:-0}" ;;
     *) fail "no such verb: $verb" ;;
 esac

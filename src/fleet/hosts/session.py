@@ -16,7 +16,7 @@ from fleet.hosts.launch_file import DEFAULT_RULES, Rules, render, render_secrets
 from fleet.hosts.lines import CHUNK, Line, Read, read_lines
 from fleet.hosts.observing import observers
 from fleet.hosts.outbox import LONGEST, Request, parse_request, render_answer
-from fleet.hosts.transport import SupportsHold, SupportsLaunch, SupportsUnpack, Transport
+from fleet.hosts.transport import SupportsHold, SupportsLaunch, SupportsRunners, SupportsUnpack, Transport
 from fleet.model.ids import check_token
 from fleet.model.launch import Launch
 
@@ -59,9 +59,11 @@ class HostedSession:
         self.epoch = epoch
         self._transport = transport
         self._shell = shell
+        self._cgroup = ""  # what the launcher shall call it
 
     async def prepare(self, launch: Launch, rules: Rules = DEFAULT_RULES) -> None:
         """Write the directory. The launch file comes last: with it the session can be started."""
+        self._cgroup = self.session if rules.use_cgroup else ""
         launch_file = {"launch": render(self.session, launch, rules, self._shell, epoch=self.epoch)}
         own = {"prompt": launch.prompt.encode("utf-8", "surrogateescape")} if launch.prompt_on_stdin else {}
         if isinstance(self._transport, SupportsHold):
@@ -156,12 +158,20 @@ class HostedSession:
         """Remove the directory. Conflict: something lives, or output or a request was not collected."""
         await self._call("forget", str(stdout_bytes), str(stderr_bytes))
 
+    def clear(self) -> None:
+        """Nothing of it lives: give back what the host kept of it in memory, where that takes no process there."""
+        if isinstance(self._transport, SupportsRunners):
+            self._transport.clear(self.directory)
+
     async def _launch(self, stdin: bytes) -> Observed | None:
         """The runner itself, without a shell that starts it, where the transport can; None: ask by the usual way."""
-        if not isinstance(self._transport, SupportsLaunch):
-            return None
         argv = [*self._shell, f"{self.directory}/runner.sh", "run", self.directory, str(self.epoch)]
-        said = await self._transport.launch(argv, stdin=stdin)
+        if isinstance(self._transport, SupportsRunners):
+            said = await self._transport.launch_runner(argv, stdin=stdin, session=self._cgroup)
+        elif isinstance(self._transport, SupportsLaunch):
+            said = await self._transport.launch(argv, stdin=stdin)
+        else:
+            return None
         return parse(said.decode("utf-8", "replace")) if said.endswith(b"\n") else None
 
     async def _call(self, verb: str, *arguments: str, stdin: bytes = b"") -> Observed:

@@ -67,6 +67,17 @@ class SupportsLaunch(Protocol):
 
 
 @runtime_checkable
+class SupportsRunners(Protocol):
+    """The further power of a transport that sees its machine's kernel itself, and spares a runner questions to it."""
+
+    async def launch_runner(self, argv: Sequence[str], *, stdin: bytes, session: str) -> bytes:
+        """As `launch`, of a `runner.sh run`, in a cgroup that is named for the session; no name: it gets none."""
+
+    def clear(self, directory: str) -> None:
+        """Remove the cgroup of the session in that directory, once nothing is left in it. Never raises."""
+
+
+@runtime_checkable
 class SupportsHold(Protocol):
     """The further power of a transport to a machine that falls asleep when it seems idle."""
 

@@ -58,7 +58,7 @@ function tell(name,    have, more, request) {
         requests[name]++
         frame("request", name, requests[name], request, 0, size[request] < longest ? size[request] : longest)
     }
-    if ((name "/exit") in inode && inode[name "/exit"] != ended[name] && offset[name] >= have) {
+    if (size[name "/exit"] > 0 && inode[name "/exit"] != ended[name] && offset[name] >= have) { # else it is being written
         ended[name] = inode[name "/exit"]
         frame("exit", name, 0, name "/exit", 0, size[name "/exit"])
     }

@@ -193,6 +193,7 @@ async def settle(attempt: Attempt, decision: ending.Decision, end: Ending, *, ca
     """The end of the session and what becomes of the task, in one transaction, shielded from cancellation."""
     house, wish = attempt.house, attempt.wish
     house.at("settling")
+    attempt.hosted.clear()  # before the transaction: nobody comes back to it after
     task = await asyncio.shield(_transition(attempt, decision, end, carried_out=carried_out))
     house.at("settled")
     if wish and wish.intent:
