@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
     from fleet.control.specs import Coders
+    from fleet.front.local import LocalFront
     from fleet.hosts.kinds import HostKind
     from fleet.hosts.transport import Transport
     from fleet.model.reach import Reach
@@ -131,20 +132,49 @@ def make_control(home: Home, settings: Settings, store: Store, *, by: str, after
 
 def open_desk(home: Home, settings: Settings, *, report: Callable[[str], object]) -> Desk:
     """What the API works with. To be made in the loop that serves it."""
-    import os
-
     from fleet.api.desk import Desk
+    from fleet.config.load import Current
 
     store = open_store(home, settings)
     after = mirroring(home, settings, store)
-    return Desk(
+    current = Current(home, settings)
+
+    def front(over: Store, by: str) -> LocalFront:
+        return open_front(
+            home,
+            current,
+            reads=lambda: over,
+            control=lambda name: make_control(home, current(), over, by=name, after=after),
+        ).named(by)
+
+    return Desk(home, current, store=store, front=front, report=report)
+
+
+def open_front(
+    home: Home,
+    settings: Callable[[], Settings],
+    *,
+    reads: Callable[[], Reads] | None = None,
+    control: Callable[[str], Control] | None = None,
+) -> LocalFront:
+    """The front of a home here, over what is open already; else each is opened when it is first asked for."""
+    import os
+    from contextlib import ExitStack
+    from functools import cache
+
+    from fleet.front.local import LocalFront
+
+    opened = ExitStack()
+    store = cache(lambda: opened.enter_context(closing(open_store(home, settings()))))
+    after = cache(lambda: mirroring(home, settings(), store()))
+    return LocalFront(
         home,
-        settings,
-        store=store,
-        control=lambda over, current, by: make_control(home, current, over, by=by, after=after),
+        settings=settings,
+        reads=reads or cache(lambda: opened.enter_context(closing(open_reads(home, settings())))),
+        control=control or (lambda by: make_control(home, settings(), store(), by=by or whoami(), after=after())),
         coders=lambda current: spec_coders(current, current.supervisor.coder),
-        base=os.getcwd(),
-        report=report,
+        base=os.getcwd,
+        close=opened.close,
     )
 
 

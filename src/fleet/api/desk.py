@@ -12,19 +12,14 @@ import msgspec
 from fleet.api.hub import Hub
 from fleet.api.once import Once
 from fleet.config import tokens
-from fleet.config.files import read_bytes
 from fleet.config.home import Home
-from fleet.config.load import load
-from fleet.config.settings import Settings
-from fleet.config.tokens import Token
-from fleet.errors import ConfigError
+from fleet.config.load import Current
 from fleet.projections.whole import whole
 from fleet.store.reads import Reads
 from fleet.store.store import Store
 
 if TYPE_CHECKING:
-    from fleet.control.control import Control
-    from fleet.control.specs import Coders
+    from fleet.front.front import Front
 
 T = TypeVar("T")
 READERS = 4
@@ -39,29 +34,26 @@ def encode(value: object) -> bytes:
 
 
 class Desk:
-    """One for a server. `control` gives the verbs in somebody's name, over a store that may be fenced."""
+    """One for a server. `front` gives the verbs in somebody's name, over a store that may be fenced."""
 
     def __init__(
         self,
         home: Home,
-        settings: Settings,
+        settings: Current,
         *,
         store: Store,
-        control: Callable[[Store, Settings, str], Control],
-        coders: Callable[[Settings], Coders],
-        base: str,
+        front: Callable[[Store, str], Front],
         report: Callable[[str], object],
     ) -> None:
         self.home = home
         self.store = store
-        self.control = control
-        self.coders = coders
-        self.base = base  # where the relative directories of a spec begin
+        self.front = front
+        self._looks = front(store, "")
         self._report = report
         self.once = Once(home.requests)
-        self.hub = Hub(store, self.ask, max_streams=settings.api.max_streams)
-        self._settings = settings
-        self._tokens: tuple[bytes | None, list[Token]] = (None, [])
+        self.hub = Hub(store, self.ask, max_streams=settings().api.max_streams)
+        self.settings = settings
+        self.tokens = tokens.Current(home)
         self._cached: dict[str, bytes] = {}
         self._cached_at = -1
         self._asking = ThreadPoolExecutor(READERS, "api-ask")
@@ -77,6 +69,19 @@ class Desk:
     async def ask(self, question: Callable[[Reads], T]) -> T:
         """Put a question to the store."""
         return await asyncio.get_running_loop().run_in_executor(self._asking, question, self.store)
+
+    async def look(self, question: Callable[[Front], T]) -> T:
+        """Put a question to the front."""
+        return await asyncio.get_running_loop().run_in_executor(self._asking, question, self._looks)
+
+    async def seen(self, about: Callable[[Reads], str], question: Callable[[Front], T]) -> tuple[T, int]:
+        """The same, and the sequence of the newest event of what it is about: from before, so that it is no newer."""
+
+        def look(reads: Reads) -> tuple[T, int]:
+            seq = reads.newest(about(reads))
+            return question(self._looks), seq
+
+        return await self.ask(look)
 
     async def act(self, verb: Callable[[], T]) -> T:
         """Do something that changes things."""
@@ -97,22 +102,12 @@ class Desk:
 
     def failed(self, exc: BaseException, where: str) -> None:
         """Tell the operator of something that nobody expected."""
-        import traceback
+        self._report(words_of(exc, where))
 
-        place = traceback.extract_tb(exc.__traceback__)[-1]
-        self._report(f"error: {where}: {type(exc).__name__}: {exc} ({place.filename}:{place.lineno})")
 
-    def settings(self) -> Settings:
-        """The settings as the file has them now; where it cannot be used, as they were."""
-        try:
-            self._settings = load(self.home)
-        except ConfigError:
-            return self._settings
-        return self._settings
+def words_of(exc: BaseException, where: str) -> str:
+    """Something that nobody expected, and where it happened."""
+    import traceback
 
-    def tokens(self) -> list[Token]:
-        """The tokens that are good now: a line that was removed is good no longer."""
-        data = read_bytes(self.home.tokens)
-        if data != self._tokens[0] or data is None:
-            self._tokens = (data, tokens.read(self.home))
-        return self._tokens[1]
+    place = traceback.extract_tb(exc.__traceback__)[-1]
+    return f"error: {where}: {type(exc).__name__}: {exc} ({place.filename}:{place.lineno})"

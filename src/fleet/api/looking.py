@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -13,32 +12,27 @@ from litestar.response import File
 
 from fleet import __version__
 from fleet.api.answers import NEEDS_ADMIN, NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw
-from fleet.api.views import ConfigView, Health, RunDetail, RunList, TaskView
-from fleet.errors import FleetError, NotFound
+from fleet.api.views import ConfigView, Health, RunList
+from fleet.errors import NotFound
+from fleet.front.front import Front
+from fleet.front.views import RunDetail
 from fleet.model.host import Host
 from fleet.model.ids import run_subject
 from fleet.model.session import Session
 from fleet.model.states import TaskState
-from fleet.model.task import Task
 from fleet.policy.redaction import redacted
-from fleet.projections import queue, receipts, runs
-from fleet.projections.inspect import Inspection, inspect
-from fleet.projections.logs import LogTail, log_tail
+from fleet.projections import runs
+from fleet.projections.inspect import Inspection
+from fleet.projections.logs import LogTail
 from fleet.projections.queue import Question, TaskDetail, TaskLine, Wanted
 from fleet.projections.receipts import Kept, ReceiptView
-from fleet.projections.status import COUNTED, Status, status
-from fleet.projections.why import Why, why
+from fleet.projections.status import COUNTED, Status
+from fleet.projections.why import Why
 from fleet.projections.workers import RunWorkers, run_workers
-from fleet.store import taskfile
 from fleet.store.reads import Reads
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="At most so many.")]
 MOST_LINES = 5000
-
-
-def now_ms() -> int:
-    """The clock."""
-    return time.time_ns() // 1_000_000
 
 
 @get("/v1/fleet/health", tags=["health"], security=[{}], sync_to_thread=False)
@@ -50,13 +44,8 @@ def health() -> Response[Health]:
 @get("/v1/fleet/status", tags=["runs"], guards=NEEDS_READ)
 async def fleet_status(request: Request[Any, Any, Any], run: OfRun = None) -> Response[Status]:
     """Where everything stands: counts, runs that go on, what needs a person, supervisors."""
-    desk = desk_of(request)
     only = None if run is None else checked(run)
-
-    def look(reads: Reads) -> Status:
-        return status(reads, desk.home, reads.find_run(only).id if only else None)
-
-    return answer(await desk.ask(look))
+    return answer(await desk_of(request).look(lambda front: front.status(only)))
 
 
 @get("/v1/fleet/runs", tags=["runs"], guards=NEEDS_READ)
@@ -75,15 +64,9 @@ async def list_runs(request: Request[Any, Any, Any], limit: Limit = 50) -> Respo
 async def one_run(request: Request[Any, Any, Any], run_id: Word, limit: Limit = 200) -> Response[RunDetail]:
     """A run, and what came of its first tasks. Its ETag goes with `If-Match` on what steers it."""
     word = checked(run_id)
-
-    def look(reads: Reads) -> tuple[RunDetail, int]:
-        run = reads.find_run(word)
-        seq = reads.newest(run_subject(run.id))
-        view = runs.run_view(reads, run.id)
-        found = runs.results(reads, run.id, limit=limit)
-        return RunDetail(run=view, tasks=found, exit_code=view.exit_code), seq
-
-    view, seq = await desk_of(request).ask(look)
+    view, seq = await desk_of(request).seen(
+        lambda reads: run_subject(reads.find_run(word).id), lambda front: front.run(word, limit)
+    )
     return answer(view, etag=seq)
 
 
@@ -98,13 +81,8 @@ async def workers_of_run(request: Request[Any, Any, Any], run_id: Word) -> Respo
 async def one_worker(request: Request[Any, Any, Any], worker_id: Word) -> Response[Inspection]:
     """A worker at its task; a task or a session is taken too. Its ETag goes with `If-Match` on what steers it."""
     word = checked(worker_id)
-
-    def look(reads: Reads) -> tuple[Inspection, int]:
-        found = inspect(reads, word)
-        return found, found.latest_event.seq if found.latest_event else 0
-
-    view, seq = await desk_of(request).ask(look)
-    return answer(view, etag=seq)
+    view = await desk_of(request).look(lambda front: front.inspect(word))
+    return answer(view, etag=view.latest_event.seq if view.latest_event else 0)
 
 
 @get("/v1/fleet/tasks", tags=["tasks"], guards=NEEDS_READ)
@@ -116,41 +94,24 @@ async def list_tasks(
     tag: Annotated[list[str] | None, QueryParameter(description="With all of these tags.")] = None,
 ) -> Response[list[TaskLine]]:
     """Tasks, the most urgent and oldest first where states are given, else by age."""
-    desk = desk_of(request)
-    only = None if run is None else checked(run)
-
-    def look(reads: Reads) -> list[TaskLine]:
-        run_id = reads.find_run(only).id if only else None
-        wanted = Wanted(run=run_id, tags=frozenset(tag or ())) if run_id or tag else None
-        states = frozenset(status) if status else None
-        return queue.lines(reads, desk.settings(), states=states, limit=limit, now=now_ms(), wanted=wanted)
-
-    return answer(await desk.ask(look))
+    wanted = Wanted(run=None if run is None else checked(run), tags=frozenset(tag or ())) if run or tag else None
+    states = frozenset(status) if status else None
+    return answer(await desk_of(request).look(lambda front: front.tasks(states, limit, wanted)))
 
 
 @get("/v1/fleet/tasks/{task_id:str}", tags=["tasks"], guards=NEEDS_READ)
 async def one_task(request: Request[Any, Any, Any], task_id: Word) -> Response[TaskDetail]:
     """One task in full. Its ETag goes with `If-Match` on what changes it."""
-    desk, word = desk_of(request), checked(task_id)
-    view, seq = await desk.ask(lambda reads: task_view(desk, reads, reads.find(word)))
+    word = checked(task_id)
+    view, seq = await desk_of(request).seen(lambda reads: reads.find(word).uid, lambda front: front.task(word))
     return answer(view, etag=seq)
-
-
-def task_view(desk: Any, reads: Reads, task: Task) -> TaskView:
-    """A task in full, and the sequence of its newest event."""
-    seq = reads.newest(task.uid)
-    try:
-        edited: dict[str, str | None] | FleetError = taskfile.edits(desk.home, task)
-    except FleetError as exc:
-        edited = exc
-    return queue.detail(reads, desk.settings(), task, now=now_ms(), edited=edited), seq
 
 
 @get("/v1/fleet/tasks/{task_id:str}/why", tags=["tasks"], guards=NEEDS_READ)
 async def why_task(request: Request[Any, Any, Any], task_id: Word) -> Response[Why]:
     """Why a task is where it is, by what evidence, and what may be done."""
-    desk, word = desk_of(request), checked(task_id)
-    return answer(await desk.ask(lambda reads: why(reads, desk.settings(), reads.find(word), now=now_ms())))
+    word = checked(task_id)
+    return answer(await desk_of(request).look(lambda front: front.why(word)))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/logs", tags=["tasks"], guards=NEEDS_READ)
@@ -160,8 +121,8 @@ async def logs_of_task(
     lines: Annotated[int, QueryParameter(ge=1, le=MOST_LINES, description="How many records, from the end.")] = 100,
 ) -> Response[LogTail]:
     """The end of what the agent said; of one session, where its id is given."""
-    desk, word = desk_of(request), checked(task_id)
-    return answer(await desk.ask(lambda reads: log_tail(reads, desk.home, word, lines)))
+    word = checked(task_id)
+    return answer(await desk_of(request).look(lambda front: front.logs(word, lines)))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/sessions", tags=["sessions"], guards=NEEDS_READ)
@@ -175,14 +136,14 @@ async def sessions_of_task(request: Request[Any, Any, Any], task_id: Word) -> Re
 async def receipts_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[list[ReceiptView]]:
     """The verdicts on a task, oldest first."""
     word = checked(task_id)
-    return answer(await desk_of(request).ask(lambda reads: receipts.receipts(reads, task=reads.find(word))))
+    return answer(await desk_of(request).look(lambda front: front.receipts(word)))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/artifacts", tags=["artifacts"], guards=NEEDS_READ)
 async def artifacts_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[list[Kept]]:
     """What a task left, by reference."""
-    desk, word = desk_of(request), checked(task_id)
-    return answer(await desk.ask(lambda reads: receipts.artifacts(reads, reads.find(word), desk.home.artifacts)))
+    word = checked(task_id)
+    return answer(await desk_of(request).look(lambda front: front.artifacts(word)))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/artifacts/{sha256:str}", tags=["artifacts"], guards=NEEDS_READ)
@@ -192,16 +153,15 @@ async def download(
     sha256: Annotated[str, PathParameter(pattern="^[0-9a-f]{64}$", description="Of one of its artifacts.")],
 ) -> File:
     """The bytes of an artifact that a receipt of the task refers to."""
-    desk, word = desk_of(request), checked(task_id)
+    word = checked(task_id)
 
-    def look(reads: Reads) -> Kept:
-        found = receipts.artifacts(reads, reads.find(word), desk.home.artifacts)
-        for one in found:
+    def look(front: Front) -> Kept:
+        for one in front.artifacts(word):
             if one.sha256 == sha256 and one.kept_at is not None:
                 return one
         raise NotFound(f"{word} has left no artifact {sha256[:12]}..., or its content is gone")
 
-    kept = await desk.ask(look)
+    kept = await desk_of(request).look(look)
     name = quote(kept.path.rpartition("/")[2][:200] or kept.kind, safe="")
     return File(
         path=str(kept.kept_at),
@@ -232,13 +192,13 @@ async def one_session(request: Request[Any, Any, Any], session_id: Word) -> Resp
 async def receipts_of_run(request: Request[Any, Any, Any], run_id: Word) -> Response[list[ReceiptView]]:
     """The verdicts on the tasks of a run, oldest first."""
     word = checked(run_id)
-    return answer(await desk_of(request).ask(lambda reads: receipts.receipts(reads, run=reads.find_run(word).id)))
+    return answer(await desk_of(request).look(lambda front: front.receipts(run=word)))
 
 
 @get("/v1/fleet/questions", tags=["questions"], guards=NEEDS_READ)
 async def list_questions(request: Request[Any, Any, Any]) -> Response[list[Question]]:
     """What agents ask of a person."""
-    return answer(await desk_of(request).ask(queue.questions))
+    return answer(await desk_of(request).look(lambda front: front.questions()))
 
 
 @get("/v1/fleet/hosts", tags=["hosts"], guards=NEEDS_READ)

@@ -7,7 +7,7 @@ import contextlib
 import ipaddress
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -67,7 +67,7 @@ class Server(uvicorn.Server):
 
 async def serve(desk: Desk, api: Api, bound: socket.socket, stop: asyncio.Event, ready: Callable[[], object]) -> None:
     """Answer until told to stop. Clients of the events are let go first: they would not end by themselves."""
-    server = Server(_config(desk, api))
+    server = Server(config_of(make_app(desk, api), api))
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(desk.hub.run())
         serving = group.create_task(server.serve(sockets=[bound]))
@@ -79,9 +79,10 @@ async def serve(desk: Desk, api: Api, bound: socket.socket, stop: asyncio.Event,
         server.should_exit = True
 
 
-def _config(desk: Desk, api: Api) -> uvicorn.Config:
+def config_of(app: Any, api: Api) -> uvicorn.Config:
+    """How an application behind the gate is carried."""
     return uvicorn.Config(
-        make_app(desk, api),
+        app,
         lifespan="off",
         log_config=None,
         access_log=False,  # addresses may hold what people type; what was done stands in the ledger

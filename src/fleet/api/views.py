@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from fleet.projections.queue import TaskDetail
-from fleet.projections.runs import RunView, TaskResult
+from fleet.projections.runs import RunView
 
 Text = Annotated[str, Meta(min_length=1, max_length=100_000)]
 Short = Annotated[str, Meta(min_length=1, max_length=2000, description="Stands in the ledger, with who asked.")]
-TaskView: TypeAlias = tuple[TaskDetail, int]
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,14 +25,6 @@ class RunList(msgspec.Struct, frozen=True, kw_only=True):
 
     counts: dict[str, int]
     runs: list[RunView]
-
-
-class RunDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as `fleet wait` prints it."""
-
-    run: RunView
-    tasks: list[TaskResult]
-    exit_code: int
 
 
 class ConfigView(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,15 +53,6 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     more: bool
 
 
-class Created(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that entered the queue. Without supervisors it waits for `fleet run`."""
-
-    run: RunView
-    tasks: dict[str, str]  # by the ids of the spec, those of the queue
-    warnings: list[str]
-    supervisors: list[str]
-
-
 class Stopped(msgspec.Struct, frozen=True, kw_only=True):
     """What became of what was stopped: tasks, or wishes that supervisors carry out."""
 
@@ -91,17 +72,10 @@ class Restart(Reason, frozen=True, kw_only=True, forbid_unknown_fields=True):
     abandon: bool = False  # give up its session: the host does not answer
 
 
-class Add(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task to put in the queue."""
+class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person is asked."""
 
-    title: Annotated[str, Meta(min_length=1, max_length=500)]
-    description: Annotated[str, Meta(max_length=1_000_000)] = ""
-    coder: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
-    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    cwd: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
-    priority: Annotated[int, Meta(ge=0, le=4)] = 2
-    needs: Annotated[list[str], Meta(max_length=1000)] = []
-    labels: dict[str, str] = {}
+    text: Text
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

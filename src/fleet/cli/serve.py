@@ -78,16 +78,22 @@ async def serving(api: Api, context: Context, stop: asyncio.Event, note: Callabl
     """Serve this home's API until `stop` is set."""
     from fleet import wiring
     from fleet.api.server import bind, serve, url_of
-    from fleet.config import tokens
 
-    if not tokens.read(context.home):
-        raise UsageError("nobody has a token yet", hint="run `fleet init`, or `fleet serve token NAME --role admin`")
+    require_tokens(context)
     with bind(api) as bound:
         desk = wiring.open_desk(context.home, context.settings, report=note or context.note)
         try:
             await serve(desk, api, bound, stop, lambda: _say(url_of(api, bound), context))
         finally:
             desk.close()
+
+
+def require_tokens(context: Context) -> None:
+    """Refuse to serve what nobody could ask."""
+    from fleet.config import tokens
+
+    if not tokens.read(context.home):
+        raise UsageError("nobody has a token yet", hint="run `fleet init`, or `fleet serve token NAME --role admin`")
 
 
 def _say(url: str, context: Context) -> None:

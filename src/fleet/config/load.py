@@ -26,6 +26,21 @@ def load(home: Home) -> Settings:
     return msgspec.convert({"supervisor": runtime.values}, Settings) if runtime else Settings()
 
 
+class Current:
+    """The settings as the file has them now; where it cannot be used, as they were. For what runs long."""
+
+    def __init__(self, home: Home, settings: Settings) -> None:
+        self._home = home
+        self._settings = settings
+
+    def __call__(self) -> Settings:
+        try:
+            self._settings = load(self._home)
+        except ConfigError:
+            return self._settings
+        return self._settings
+
+
 def parse(text: str, path: Path) -> Settings:
     """The settings that a text states; `path` names it in errors."""
     table = parse_toml(text, path)

@@ -53,6 +53,20 @@ def read(home: Home) -> list[Token]:
     return [_token(line.split(), f"{home.tokens}:{n}") for n, line in lines if line.strip() and line[0] != "#"]
 
 
+class Current:
+    """The tokens that are good now: a line that was removed is good no longer."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._known: tuple[bytes | None, list[Token]] = (None, [])
+
+    def __call__(self) -> list[Token]:
+        data = read_bytes(self._home.tokens)
+        if data != self._known[0] or data is None:
+            self._known = (data, read(self._home))
+        return self._known[1]
+
+
 def add(home: Home, name: str, role: Role) -> Token:
     """Make a token for somebody."""
     made = Token(role, check_token(name, "name"), PREFIX + _random())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -21,7 +22,7 @@ class LogTail(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     file: str
-    records: list[object]
+    records: list[Any]
 
 
 class _Of(msgspec.Struct):

@@ -107,6 +107,7 @@ class TaskDetail(TaskLine, frozen=True, kw_only=True):
     verified: bool | None  # whether something checked the pass; None: it has not passed
     edited: dict[str, str | None]  # changed by hand in task.json; taken at the next claim
     edited_error: str | None
+    skipped_for: str | None = None  # the task for whose sake it was skipped
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,6 +187,7 @@ def detail(
         verified=_verified(reads, task),
         edited={} if isinstance(edited, FleetError) else edited,
         edited_error=str(edited) if isinstance(edited, FleetError) else None,
+        skipped_for=task.skipped_for,
     )
 
 

@@ -1,0 +1,1 @@
+"""MCP: the verbs of the command line as tools for manager agents."""

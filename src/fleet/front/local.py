@@ -1,0 +1,250 @@
+"""A fleet whose home is here: questions go to the projections, verbs to control."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fleet.errors import FleetError
+
+if TYPE_CHECKING:
+    from fleet.config.home import Home
+    from fleet.config.settings import Settings
+    from fleet.config.specs.document import Document
+    from fleet.control.control import Control
+    from fleet.control.specs import Coders
+    from fleet.front.views import Add, Created, Decided, RunDetail
+    from fleet.model.intent import Intent
+    from fleet.model.states import TaskState
+    from fleet.model.task import Task
+    from fleet.projections.inspect import Inspection
+    from fleet.projections.logs import LogTail
+    from fleet.projections.queue import Question, TaskDetail, TaskLine, Wanted
+    from fleet.projections.receipts import Kept, ReceiptView
+    from fleet.projections.status import Status
+    from fleet.projections.why import Why
+    from fleet.store.reads import Reads
+
+
+class LocalFront:
+    """What it needs is made when it is first asked for: a look opens nothing for writing."""
+
+    def __init__(
+        self,
+        home: Home,
+        *,
+        settings: Callable[[], Settings],
+        reads: Callable[[], Reads],
+        control: Callable[[str], Control],
+        coders: Callable[[Settings], Coders],
+        base: Callable[[], str],
+        by: str = "",
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._home = home
+        self._settings = settings
+        self._reads = reads
+        self._open_control = control  # in somebody's name; "": of whoever runs this
+        self._coders = coders
+        self._base = base  # where the relative directories of a spec begin
+        self._by = by
+        self.close = close  # lets go of what was opened for it
+
+    def named(self, by: str) -> LocalFront:
+        """The same, in somebody's name."""
+        return LocalFront(
+            self._home,
+            settings=self._settings,
+            reads=self._reads,
+            control=self._open_control,
+            coders=self._coders,
+            base=self._base,
+            by=by,
+        )
+
+    # Looks.
+
+    def status(self, run: str | None = None) -> Status:
+        """Where everything stands, or the tasks of one run."""
+        from fleet.projections.status import status
+
+        reads = self._reads()
+        return status(reads, self._home, reads.find_run(run).id if run else None)
+
+    def tasks(self, states: frozenset[TaskState] | None, limit: int, wanted: Wanted | None = None) -> list[TaskLine]:
+        """Tasks in some states (None: in any) that are wanted."""
+        from fleet.projections.queue import lines
+
+        reads = self._reads()
+        if wanted is not None and wanted.run is not None:
+            from msgspec.structs import replace
+
+            wanted = replace(wanted, run=reads.find_run(wanted.run).id)
+        return lines(reads, self._settings(), states=states, limit=limit, now=_now(), wanted=wanted)
+
+    def task(self, word: str) -> TaskDetail:
+        """One task in full."""
+        reads = self._reads()
+        return self._detail(reads, reads.find(word))
+
+    def inspect(self, word: str) -> Inspection:
+        """A worker at its task; a task or a session is taken too."""
+        from fleet.projections.inspect import inspect
+
+        return inspect(self._reads(), word)
+
+    def logs(self, word: str, most: int) -> LogTail:
+        """The newest records of what the agent of a task or a session said."""
+        from fleet.projections.logs import log_tail
+
+        return log_tail(self._reads(), self._home, word, most)
+
+    def artifacts(self, word: str) -> list[Kept]:
+        """What a task left, by reference."""
+        from fleet.projections.receipts import artifacts
+
+        reads = self._reads()
+        return artifacts(reads, reads.find(word), self._home.artifacts)
+
+    def receipts(self, task: str | None = None, run: str | None = None) -> list[ReceiptView]:
+        """The verdicts on a task, on the tasks of a run, or all; oldest first."""
+        from fleet.projections.receipts import receipts
+
+        reads = self._reads()
+        found = reads.find(task) if task else None
+        run_id = reads.find_run(run).id if run else None
+        made = receipts(reads, task=found, run=run_id)
+        return [one for one in made if one.run == run_id] if found and run_id else made
+
+    def questions(self) -> list[Question]:
+        """What agents ask of a person."""
+        from fleet.projections.queue import questions
+
+        return questions(self._reads())
+
+    def why(self, word: str) -> Why:
+        """Why a task is where it is, and what may be done."""
+        from fleet.projections.why import why
+
+        reads = self._reads()
+        return why(reads, self._settings(), reads.find(word), now=_now())
+
+    def run(self, word: str, limit: int | None = None) -> RunDetail:
+        """A run, and what came of its tasks, or of the first of them."""
+        from fleet.front.views import RunDetail
+        from fleet.projections.runs import results, run_view
+
+        reads = self._reads()
+        view = run_view(reads, reads.find_run(word).id)
+        return RunDetail(run=view, tasks=results(reads, view.id, limit=limit), exit_code=view.exit_code)
+
+    # Verbs.
+
+    def add(self, new: Add) -> TaskDetail:
+        """Put a task in the queue."""
+        from fleet.model.task import NewTask
+        from fleet.model.terms import Terms
+
+        control = self._control()
+        task = control.add(
+            NewTask(
+                title=new.title,
+                description=new.description,
+                coder=new.coder,
+                model=new.model,
+                cwd=new.cwd,
+                priority=new.priority,
+                needs=tuple(new.needs),
+                labels=new.labels,
+                terms=Terms(isolation=new.isolation),
+            )
+        )
+        return self._detail(control.reads, task)
+
+    def submit(self, document: Document, max_workers: int) -> Created:
+        """Put the tasks of a spec in the queue, as one run."""
+        from fleet.control.specs import take_spec
+        from fleet.front.views import Created
+        from fleet.projections.runs import run_view
+
+        control, settings, base = self._control(), self._settings(), self._base()
+        hosts = {host.name: host.kind for host in settings.hosts}
+        read = take_spec(document, base=base, coders=self._coders(settings), hosts=hosts)
+        made = control.submit(read.spec, max_workers=max_workers, base=base)
+        return Created(
+            run=run_view(control.reads, made.run.id),
+            tasks={task.task_id: task.uid for task in made.tasks},
+            warnings=read.warnings,
+            supervisors=[one.id for one in control.reads.supervisors()],
+        )
+
+    def answer(self, word: str, text: str) -> TaskDetail:
+        """Answer what a task waits for; it is queued again."""
+        control = self._control()
+        return self._detail(control.reads, control.answer(word, text))
+
+    def ask(self, word: str, text: str) -> TaskDetail:
+        """Hold a task until a person has answered a question about it."""
+        control = self._control()
+        return self._detail(control.reads, control.block(word, "question", text))
+
+    def interrupt(self, word: str, reason: str) -> Intent:
+        """End the session of a task; it waits for a person then."""
+        return self._control().steer.interrupt(word, reason)
+
+    def restart(self, word: str, reason: str, *, force: bool = False, abandon: bool = False) -> Decided:
+        """Run a task again; also by the name of a worker that is at no task any more."""
+        from fleet.projections.inspect import inspect
+
+        control = self._control()
+        uid = inspect(control.reads, word).task
+        again = control.steer.abandon if abandon else control.steer.restart
+        return self._decided(control, again(uid, reason, force=force))
+
+    def stop(self, word: str, reason: str) -> list[Decided]:
+        """Cancel a task; what needs it is skipped."""
+        control = self._control()
+        return [self._decided(control, one) for one in control.steer.stop(word, reason)]
+
+    def stop_run(self, word: str, reason: str) -> list[Decided]:
+        """Cancel what has not ended of a run."""
+        control = self._control()
+        return [self._decided(control, one) for one in control.steer.stop_run(word, reason)]
+
+    def stop_all(self, reason: str) -> list[Decided]:
+        """Cancel everything that has not ended."""
+        control = self._control()
+        return [self._decided(control, one) for one in control.steer.stop_all(reason)]
+
+    def verify(self, word: str) -> TaskDetail:
+        """Have the verifier of a task run, for the first time or again."""
+        control = self._control()
+        return self._detail(control.reads, control.verify(word))
+
+    def judge(self, word: str, *, passed: bool, note: str) -> TaskDetail:
+        """A person's verdict on a result."""
+        control = self._control()
+        return self._detail(control.reads, control.judge(word, passed=passed, note=note))
+
+    def _control(self) -> Control:
+        return self._open_control(self._by)
+
+    def _decided(self, control: Control, decided: Task | Intent) -> Decided:
+        from fleet.model.intent import Intent
+
+        return decided if isinstance(decided, Intent) else self._detail(control.reads, decided)
+
+    def _detail(self, reads: Reads, task: Task) -> TaskDetail:
+        from fleet.projections import queue
+        from fleet.store import taskfile
+
+        try:
+            edited: dict[str, str | None] | FleetError = taskfile.edits(self._home, task)
+        except FleetError as exc:
+            edited = exc
+        return queue.detail(reads, self._settings(), task, now=_now(), edited=edited)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

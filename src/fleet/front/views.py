@@ -1,0 +1,45 @@
+"""The objects that the front alone takes and gives. All others are those of the projections and of the model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from fleet.model.intent import Intent
+from fleet.projections.queue import TaskDetail
+from fleet.projections.runs import RunView, TaskResult
+
+Decided: TypeAlias = TaskDetail | Intent  # the task after a decision, or the wish that its supervisor has yet to fulfil
+
+
+class RunDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as `fleet wait` prints it."""
+
+    run: RunView
+    tasks: list[TaskResult]
+    exit_code: int
+
+
+class Created(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that entered the queue. Without supervisors it waits for `fleet run`."""
+
+    run: RunView
+    tasks: dict[str, str]  # by the ids of the spec, those of the queue
+    warnings: list[str]
+    supervisors: list[str]
+
+
+class Add(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task to put in the queue."""
+
+    title: Annotated[str, Meta(min_length=1, max_length=500, description="One line that says what is to be done.")]
+    description: Annotated[str, Meta(max_length=1_000_000, description="The details.")] = ""
+    coder: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    cwd: Annotated[str, Meta(min_length=1, max_length=4096, description="Where the agent works.")] | None = None
+    priority: Annotated[int, Meta(ge=0, le=4, description="0 is the most urgent.")] = 2
+    needs: Annotated[list[str], Meta(max_length=1000, description="Tasks that must be completed first.")] = []
+    labels: dict[str, str] = {}
+    isolation: Literal["none", "worktree"] | None = None
