@@ -61,6 +61,7 @@ COMMANDS = (
     Command("alert-dry-run", "alerts", "alert_dry_run", "show a payload without its secrets; sends nothing"),
     Command("serve", "open", "serve", "the API: HTTP and events, for other programs"),
     Command("mcp", "open", "mcp", "the same verbs for manager agents, by MCP"),
+    Command("skill", "open", "skill", "the bundled skills for agents: list, install"),
     Command("update", "machines", "update", "update a package on the hosts"),
     Command("health", "machines", "health", "whether all hosts are well; for cron"),
     Command("report", "machines", "report", "the hosts as a report: JSON, Markdown, CSV, HTML"),
