@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from fleet.config.load import load
 from fleet.hosts.machine import local_host
 from fleet.model.states import Result, TaskState
 from fleet.model.terms import Terms
+from fleet.projections.why import why
 from tests.support.away import Away
 from tests.support.session_host import until
 from tests.support.sshd import Sshd, sshd
@@ -83,6 +85,11 @@ def test_a_host_that_is_not_fit_takes_nothing(away: Away) -> None:
             (known,) = away.store.hosts()
             assert known.evidence == "there is no program no-such-program"
             assert away.task(uid).state is TaskState.QUEUED
+            answer = why(away.store, load(away.home), away.task(uid), now=0)
+            assert answer.summary.startswith(
+                "no worker fits: builder: it is down: there is no program no-such-program; "
+            )
+            assert {each.worker for each in answer.workers} == {"builder", "local"}
             away.tables[-1] = away.tables[-1].replace("no-such-program", "/bin/sh")
             away.set()
             await away.until_state(uid, TaskState.COMPLETED)

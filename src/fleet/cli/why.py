@@ -58,6 +58,7 @@ def _lines(found: Why) -> list[str]:
         ("evidence", f"event {event.seq}, {event.kind}, by {event.by}"),
         ("trouble", found.classification or ""),
         ("waits for", ", ".join(f"{need.id} ({need.state})" for need in found.waits_for)),
+        *(("worker", f"{each.worker}: {each.reason}") for each in found.workers),
         ("asked", ", ".join(found.asked)),
         ("next", f"{when(found.next_at)} (in {span(found.next_at - _now())})" if found.next_at else ""),
         ("paused", f"{found.paused_coder}, until then" if found.paused_coder else ""),

@@ -96,6 +96,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     host: str
     here: bool = True  # on the machine of the supervisor that offers it
+    declared: bool = False  # of a worker that several supervisors may offer: one session at a time has it
     capabilities: frozenset[str] | None = None  # None: every capability
     lacks: frozenset[str] = frozenset()  # capabilities that only others have
     runs: frozenset[str] | None = None  # None: any run, and tasks without one

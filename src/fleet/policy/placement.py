@@ -11,7 +11,8 @@ from fleet.errors import NotFound
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 from fleet.model.run import Run
-from fleet.model.session import Slot
+from fleet.model.session import Session, Slot
+from fleet.model.task import Task
 
 RUN_ON = frozenset({"ssh", "sprite"})  # kinds of hosts, beside this machine, that sessions run on
 
@@ -30,8 +31,9 @@ class Withheld(msgspec.Struct, frozen=True):
     """A worker that takes nothing now, and why."""
 
     worker: str
-    host: str
+    host: str  # empty: this machine
     reason: str
+    full: bool = False  # it could, and will when a slot is free
 
 
 class Offered(msgspec.Struct, frozen=True):
@@ -126,7 +128,7 @@ def offer(
         reason = unfit(hosts.get(crew.host)) if crew.host else ""
         free = [name for name in _names(crew) if (host, name) not in busy]
         if reason or not free:
-            withheld.append(Withheld(crew.name, host, reason or f"all {crew.most} of its slots are in use"))
+            withheld.append(Withheld(crew.name, host, reason or _in_use(crew.most), full=not reason))
             continue
         for n, name in enumerate(free):
             slot = msgspec.structs.replace(
@@ -134,6 +136,7 @@ def offer(
                 worker=name,
                 host=host,
                 here=not crew.host,
+                declared=True,
                 capabilities=crew.capabilities,
                 runs=_runs(crew, like),
                 not_runs=frozenset() if crew.run else like.not_runs | spoken_for,
@@ -141,6 +144,57 @@ def offer(
             ranked.append(((crew.most - len(free) + n) / crew.most, place, slot))
     ranked.sort(key=lambda each: each[:2])
     return Offered(tuple(slot for _, _, slot in ranked), tuple(withheld))
+
+
+def refusals(
+    task: Task, crews: Iterable[Crew], hosts: Mapping[str, Host], live: Iterable[Session], *, room_here: int
+) -> tuple[Withheld, ...]:
+    """Why each worker that could be asked does not take a task now; empty: one of them may. `room_here`: how many
+    usual slots this machine has; none where the task's run has its workers elsewhere."""
+    crews = tuple(crews)
+    own = [crew for crew in crews if crew.run is not None and crew.run == task.run]
+    asked = own or [crew for crew in crews if crew.run is None]
+    busy = [(one.host, one.worker) for one in live]
+    wanted = frozenset(task.capabilities)
+    found = [_refusal(crew, task, wanted, hosts, busy) for crew in asked]
+    if room_here:
+        named = frozenset(name for crew in crews if crew.run is None for name in crew.capabilities or ())
+        ours = {crew.name for crew in crews if not crew.host}
+        usual = [name for host, name in busy if host.startswith("local@") and name.partition("#")[0] not in ours]
+        found.append(_refusal_here(task, wanted & named, len(usual), room_here))
+    return () if None in found else tuple(each for each in found if each is not None)
+
+
+def _refusal(
+    crew: Crew, task: Task, wanted: frozenset[str], hosts: Mapping[str, Host], busy: Collection[tuple[str, str]]
+) -> Withheld | None:
+    lacks = wanted - crew.capabilities if crew.capabilities is not None else frozenset()
+    reason = unfit(hosts.get(crew.host)) if crew.host else ""
+    if lacks:
+        reason = _lacks(lacks)
+    elif task.host is not None and crew.host and task.host != crew.host:
+        reason = f"the task's directory is on {task.host}"
+    names = frozenset(_names(crew))
+    used = sum(name in names and (host == crew.host if crew.host else host.startswith("local@")) for host, name in busy)
+    if reason or used >= crew.most:
+        return Withheld(crew.name, crew.host, reason or _in_use(crew.most), full=not reason)
+    return None
+
+
+def _refusal_here(task: Task, lacks: frozenset[str], used: int, room: int) -> Withheld | None:
+    elsewhere = task.host is not None and not task.host.startswith("local@")
+    reason = _lacks(lacks) if lacks else f"the task's directory is on {task.host}" if elsewhere else ""
+    if reason or used >= room:
+        return Withheld("local", "", reason or _in_use(room), full=not reason)
+    return None
+
+
+def _lacks(capabilities: frozenset[str]) -> str:
+    return f"it lacks {', '.join(sorted(capabilities))}"
+
+
+def _in_use(slots: int) -> str:
+    return f"all {slots} of its slots are in use"
 
 
 def unfit(host: Host | None) -> str:

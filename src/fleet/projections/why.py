@@ -13,6 +13,7 @@ from fleet.model.states import ENDED, IN_PROGRESS, Source, TaskState
 from fleet.model.task import KEPT, Task
 from fleet.policy.ending import allowance_of
 from fleet.policy.limits import limits_of, used_by, used_up
+from fleet.policy.placement import Withheld, crews_of, crews_of_run, refusals
 from fleet.policy.restarting import raise_command
 from fleet.policy.triage import classify, restart_command
 from fleet.projections.queue import Need
@@ -61,6 +62,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     classification: str | None  # transient, task, verifier, needs-human; None: nothing is wrong
     action: str  # what may be done now; a command, or a reason to wait
     waits_for: tuple[Need, ...]
+    workers: tuple[Withheld, ...]  # of a task that could begin: why none of them takes it now
     asked: tuple[str, ...]  # what a person asked for and no supervisor has carried out yet
     attempts_used: int
     attempts_left: int
@@ -83,16 +85,19 @@ def why(reads: Reads, settings: Settings, task: Task, *, now: int) -> Why:
     supervised = bool(reads.supervisors())
     orphaned = task.session in {session.id for session in reads.orphans()}
     entry = _evidence(reads, task)
+    begins = task.state is TaskState.QUEUED and not waits and next_at is None and supervised
+    workers = _withheld(reads, settings, task) if begins else ()
     return Why(
         id=task.uid,
         title=task.title,
         state=task.state,
         since=entry.at,
-        summary=_summary(task, waits, next_at, limited=limited, supervised=supervised, orphaned=orphaned),
+        summary=_summary(task, waits, next_at, workers, limited=limited, supervised=supervised, orphaned=orphaned),
         evidence=entry,
         classification=classify(task, last.outcome if last else None, orphaned=orphaned),
-        action=_action(task, waits, next_at, last, again, supervised=supervised),
+        action=_no_worker(workers) or _action(task, waits, next_at, last, again, supervised=supervised),
         waits_for=waits if task.state is TaskState.QUEUED else (),
+        workers=workers,
         asked=tuple(f"{intent.verb} by {intent.by}" for intent in reads.intents() if intent.target == task.uid),
         attempts_used=task.charged,
         attempts_left=max(0, allowance.max_attempts - task.charged),
@@ -102,6 +107,24 @@ def why(reads: Reads, settings: Settings, task: Task, *, now: int) -> Why:
         paused_coder=sessions[-1].coder if limited else None,
         last=last,
     )
+
+
+def _withheld(reads: Reads, settings: Settings, task: Task) -> tuple[Withheld, ...]:
+    """Why no worker takes a task that could begin, as far as the ledger tells; empty: one may at any moment."""
+    run = reads.run(task.run) if task.run else None
+    brought = run.workers if run is not None else ()
+    if any(each.is_here for each in brought):
+        return ()  # who of them is free is known only in the moment of the claim
+    crews = (*crews_of(settings), *(crews_of_run(run) if run is not None else ()))
+    hosts = {host.name: host for host in reads.hosts()}
+    return refusals(
+        task, crews, hosts, reads.sessions(live=True), room_here=0 if brought else settings.supervisor.max_concurrent
+    )
+
+
+def _no_worker(workers: tuple[Withheld, ...]) -> str:
+    """What may be done where none can take it, however long it waits."""
+    return "" if not workers or any(each.full for each in workers) else "look at the workers: fleet hosts"
 
 
 def _evidence(reads: Reads, task: Task) -> Evidence:
@@ -132,7 +155,14 @@ def _remedy(outcome: str, task: Task) -> str:
 
 
 def _summary(
-    task: Task, waits: tuple[Need, ...], next_at: int | None, *, limited: bool, supervised: bool, orphaned: bool
+    task: Task,
+    waits: tuple[Need, ...],
+    next_at: int | None,
+    workers: tuple[Withheld, ...],
+    *,
+    limited: bool,
+    supervised: bool,
+    orphaned: bool,
 ) -> str:
     match task.state:
         case TaskState.QUEUED if waits:
@@ -141,6 +171,8 @@ def _summary(
             return "its coder's plan limit is used up; it goes on by itself after the reset"
         case TaskState.QUEUED if next_at:
             return f"it is tried again by itself: {task.reason}"
+        case TaskState.QUEUED if workers and not any(each.full for each in workers):
+            return "no worker fits: " + "; ".join(f"{each.worker}: {each.reason}" for each in workers)
         case TaskState.QUEUED:
             return "it waits for a free slot" if supervised else "it is ready, and no supervisor is running"
         case TaskState.BLOCKED if task.block and task.block.kind in KEPT:

@@ -45,12 +45,28 @@ class Room:
 
 
 class Rooms:
-    """The runs and the directories that one claim meets. A run that asks for nothing takes any slot, at one look."""
+    """The runs, the directories and the declared workers that one claim meets.
+
+    A run that asks for nothing takes any slot, at one look.
+    """
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
         self._known: dict[str, Room | None] = {}
         self._occupied: set[Where] | None = None  # directories that somebody changes in place
+        self._in_use: set[tuple[str, str]] | None = None  # host and name of the slots that live sessions have
+
+    def not_in_use(self, slots: list[Slot]) -> list[Slot]:
+        """The slots but those of declared workers that another supervisor has filled since they were looked at.
+
+        Nobody else fills one until our transaction is over.
+        """
+        if not any(slot.declared for slot in slots):
+            return slots
+        if self._in_use is None:
+            self._tx.exclusively("workers")
+            self._in_use = {(one.host, one.worker) for one in asks.sessions(self._tx, live=True)}
+        return [slot for slot in slots if not slot.declared or (slot.host, slot.worker) not in self._in_use]
 
     def place(self, lane: Lane, slot: Slot) -> Slot | None:
         """The slot, under the name that the run gives it; None: there is no room for a task of this lane."""

@@ -37,7 +37,8 @@ from fleet.store.transition import apply, open_receipt, raised, receipt_from
 def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) -> list[Claimed]:
     """Fill the slots, by priority, then age: with results that wait for a verifier, then with ready tasks.
 
-    Each task is given to one claimer only. A run keeps to its own bounds, however many slots there are.
+    Each task is given to one claimer only, and so is each slot of a declared worker. A run keeps to its own bounds,
+    however many slots there are.
     """
     require_lease(tx, supervisor)
     free = list(slots)
@@ -48,6 +49,7 @@ def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) ->
         fitting = [lane for lane in lanes if first_fit(free, lane, defaults) is not None]
         if not fitting:
             continue
+        free = rooms.not_in_use(free)
         for lane, row in asks.shelf(tx, shelf, len(free), among=fitting, not_before=tx.now, lock=tx.skip_locked):
             for slot in fits(free, lane, defaults):
                 placed = rooms.place(lane, slot)

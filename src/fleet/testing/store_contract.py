@@ -362,6 +362,27 @@ class StoreContract:
         assert len(set(taken)) == 80
         audit(opened[0])
 
+    def test_a_slot_of_a_declared_worker_is_filled_once(self, stores: Stores) -> None:
+        """However many supervisors offer it at once: its number of tasks counts over all of them."""
+        opened = [stores.open() for _ in range(4)]
+        for n, store in enumerate(opened):
+            store.join(f"sup-{n}", machine="here", pid=n, seconds=60).result()
+        self.add(opened[0], *(f"task {n}" for n in range(12)))
+        offered = [a_slot(f"builder#{n}", host="builder", here=False, declared=True) for n in (1, 2)]
+        barrier = threading.Barrier(4)
+
+        def fill(n: int) -> list[Claimed]:
+            barrier.wait()
+            return opened[n].claim(f"sup-{n}", offered, DEFAULTS).result()
+
+        with ThreadPoolExecutor(4) as pool:
+            taken = [found for mine in pool.map(fill, range(4)) for found in mine]
+        assert sorted(found.session.worker for found in taken) == ["builder#1", "builder#2"]
+        self.complete(opened[0], taken[0])
+        (again,) = opened[3].claim("sup-3", offered, DEFAULTS).result()
+        assert again.session.worker == taken[0].session.worker
+        audit(opened[0])
+
     def test_a_claim_needs_a_lease(self, store: Store) -> None:
         """A supervisor that never joined, or has left, claims nothing."""
         self.add(store, "task")
