@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.support.programs import need
 from tests.support.session_fixtures import under_each_shell, under_sh  # noqa: F401  # fixtures
 from tests.support.session_host import QUICK, SessionHost, do, no_root, processes_with, until
 
-SECRET = "s3cr3t'\"$(id)\n`x`-\\-value"
+SECRET = f"s3cr3t-{uuid4().hex}'\"$(id)\n`x`-\\-value"  # nobody else's: the whole machine is looked through for it
 ANY_BYTES = os.fsdecode(bytes(range(1, 256)))
 
 
