@@ -38,7 +38,19 @@ THEIRS = {"apsw", "msgspec", "typing_extensions"}  # the last only where it is i
 HEAVY = {
     *("asyncio", "concurrent", "ctypes", "dataclasses", "difflib", "email", "getpass", "hashlib", "html", "http"),
     *("importlib.metadata", "importlib.resources", "json", "logging", "multiprocessing", "pickle", "psycopg"),
-    *("queue", "random", "rich", "secrets", "socket", "ssl", "subprocess", "tempfile", "tomlkit", "unittest"),
+    *(
+        "queue",
+        "random",
+        "rich",
+        "secrets",
+        "socket",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "textual",
+        "tomlkit",
+        "unittest",
+    ),
     *("urllib.request", "xml", "yaml", "zipfile", "fleet.cli.add", "fleet.control", "fleet.plugins"),
 }
 CODE = (

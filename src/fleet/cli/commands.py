@@ -41,6 +41,7 @@ COMMANDS = (
     Command("run", "run", "run", "run a spec, or supervise the queue: tasks with their coders"),
     Command("wait", "run", "wait", "wait until a run is over; the exit code tells what came of it"),
     Command("watch", "look", "watch", "what happens, as it happens: a line in words for each event"),
+    Command("top", "look", "top", "a screen to steer from: needs you, running, queued, hosts"),
     Command("logs", "look", "logs", "the tail of one task's log"),
     Command("status", "look", "status", "what is queued, running, done, and what needs a person"),
     Command("inspect", "look", "inspect", "one worker at its task: state, evidence, artifacts, receipt, alert"),

@@ -117,14 +117,11 @@ def _rendered(records: Sequence[bytes], only: str | None, transcript: Transcript
 def _follow(file: Path, uid: str, only: str | None, args: argparse.Namespace, context: Context) -> int:
     raw = args.raw or context.json
     bell = context.reads.listen()  # before looking, so that nothing falls between
-    follower = Follower(file, only, raw=raw)
     noted = ""
     try:
-        try:
-            tail = _tail(file, only, args.lines, raw=raw)
-            follower.at, follower.transcript = tail.at, tail.transcript
-            context.print_lines(iter(tail.shown))
-        except FileNotFoundError:
+        shown, follower = following(file, args.lines, only=only, raw=raw)
+        context.print_lines(iter(shown or []))
+        if shown is None:
             context.note(f"{uid} has said nothing yet")
         while True:
             task = _task(uid, context)  # before reading: what it said before its end is in the file
@@ -141,6 +138,19 @@ def _follow(file: Path, uid: str, only: str | None, args: argparse.Namespace, co
         _sum_up(uid, only, context)
         context.note(f"{uid} is {task.state.value}: {task.reason}")
     return 0
+
+
+def following(
+    file: Path, most: int, *, only: str | None = None, raw: bool = False
+) -> tuple[list[str] | None, Follower]:
+    """The last lines of a log that may grow (None: there is no log yet), and what reads on after them."""
+    follower = Follower(file, only, raw=raw)
+    try:
+        tail = _tail(file, only, most, raw=raw)
+    except FileNotFoundError:
+        return None, follower
+    follower.at, follower.transcript = tail.at, tail.transcript
+    return tail.shown, follower
 
 
 class Follower:

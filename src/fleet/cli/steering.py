@@ -32,9 +32,14 @@ def tell_json(context: Context, decided: Task | Intent) -> object:
     return detail_of(context, decided) if isinstance(decided, Task) else decided
 
 
-def tell_asked(context: Context, intent: Intent) -> None:
+def asked_words(intent: Intent) -> str:
     """That its supervisor was asked."""
-    context.print(f"{DOING[intent.verb]} {intent.target}: its supervisor has been asked")
+    return f"{DOING[intent.verb]} {intent.target}: its supervisor has been asked"
+
+
+def tell_asked(context: Context, intent: Intent) -> None:
+    """The same, printed."""
+    context.print(asked_words(intent))
 
 
 def note_absence(context: Context) -> None:

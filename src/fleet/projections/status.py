@@ -61,14 +61,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     queue: Feed | None = None  # how the outside queue answered last, where there is one
 
 
-def status(reads: Reads, home: Home, run: str | None = None) -> Status:
-    """Where everything stands. Costs the same at any size of the ledger."""
+def status(reads: Reads, home: Home, run: str | None = None, *, most: int = SHOWN) -> Status:
+    """Where everything stands, with so many of what needs a person. Costs the same at any size of the ledger."""
     found = reads.counts(run)
     counts = {name: found.get(name, 0) for name in COUNTED}
     supervisors = [supervisor.id for supervisor in reads.supervisors()]
     if counts["running"] or counts["verifying"]:
         live = [session for session in reads.sessions(live=True) if run in (None, session.run)]
-        counts["stale"] = sum(_is_stale(reads, session, supervisors) for session in live)
+        counts["stale"] = sum(is_stale(reads, session, supervisors) for session in live)
     blocked = reads.tasks(frozenset({TaskState.BLOCKED}), run=run, limit=LOOKED_AT) if counts["blocked"] else []
     asked = [question for task in blocked if (question := question_of(task))]
     return Status(
@@ -76,17 +76,17 @@ def status(reads: Reads, home: Home, run: str | None = None) -> Status:
         counts=counts,
         total=sum(counts[state.value] for state in TaskState),
         runs=_runs(reads, run),
-        needs_you=asked[:SHOWN],
+        needs_you=asked[:most],
         needs_you_count=len(asked),
-        to_verify=_to_verify(reads, run) if counts["partial"] else [],
-        gave_up=_gave_up(reads, run) if counts["escalated"] and counts["failed"] else [],
+        to_verify=_to_verify(reads, run)[:most] if counts["partial"] else [],
+        gave_up=_gave_up(reads, run)[:most] if counts["escalated"] and counts["failed"] else [],
         supervisors=supervisors,
         queue=feedfile.read(home),
     )
 
 
-def _is_stale(reads: Reads, session: Session, supervisors: Collection[str]) -> bool:
-    """Of sessions on this machine it costs nothing to know: it is heard whenever it is attended."""
+def is_stale(reads: Reads, session: Session, supervisors: Collection[str]) -> bool:
+    """Whether nobody attends a session, or its host is silent. One on this machine is heard whenever it is attended."""
     if session.supervisor not in supervisors:
         return True
     return not session.host.startswith("local@") and reads.progress(session.id).stale_since is not None
@@ -105,12 +105,12 @@ def _runs(reads: Reads, run: str | None) -> list[RunLine]:
 
 def _to_verify(reads: Reads, run: str | None) -> list[Question]:
     partial = reads.tasks(frozenset({TaskState.PARTIAL}), run=run, limit=LOOKED_AT, newest_first=True)
-    return [_needs(task, "verify") for task in partial if task.awaits and task.awaits.kind == "manual"][:SHOWN]
+    return [_needs(task, "verify") for task in partial if task.awaits and task.awaits.kind == "manual"]
 
 
 def _gave_up(reads: Reads, run: str | None) -> list[Question]:
     failed = reads.tasks(frozenset({TaskState.FAILED}), run=run, limit=LOOKED_AT, newest_first=True)
-    return [_needs(task, "failed") for task in failed if task.escalated][:SHOWN]
+    return [_needs(task, "failed") for task in failed if task.escalated]
 
 
 def _needs(task: Task, kind: str) -> Question:

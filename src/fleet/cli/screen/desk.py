@@ -1,0 +1,123 @@
+"""What the screen works with: looks at the store, and the verbs of control. It blocks; called from one thread."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fleet import wiring
+from fleet.cli.steering import asked_words
+from fleet.config.load import load
+from fleet.errors import ConfigError, FleetError, NoHome
+from fleet.hosts.machine import local_host
+from fleet.model.intent import Intent
+from fleet.projections.board import Board, board
+
+if TYPE_CHECKING:
+    from fleet.cli.logs import Follower
+    from fleet.config.home import Home
+    from fleet.control.control import Control
+    from fleet.model.task import Task
+    from fleet.store.engine import Bell
+    from fleet.store.reads import Reads
+
+
+class Desk:
+    """One person's view of a home. What fails is raised, and is tried anew by the next call."""
+
+    def __init__(self, home: Home, *, machine: str | None = None) -> None:
+        self.home = home
+        self._machine = machine or local_host()
+        self.bell: Bell | None = None  # of the store that is open, if it has one; who listens closes it
+        self._settings = load(home)
+        self._reads: Reads | None = None
+        self._files: tuple[int, ...] = ()  # which ledger and which settings were opened
+
+    def look(self, now: int) -> Board:
+        """Where everything stands."""
+        reads = self._open()
+        try:
+            return board(reads, self._settings, self.home, machine=self._machine, now=now)
+        except FleetError:
+            self.close()
+            raise
+
+    def task(self, uid: str) -> Task:
+        """One task as it stands."""
+        return self._open().task(uid)
+
+    def follow(self, uid: str, lines: int) -> tuple[list[str] | None, Follower]:
+        """The end of what a task's agents said, and how to read on."""
+        from fleet.cli.logs import following
+
+        return following(self.home.task_dir(uid) / "log.jsonl", lines)
+
+    def answer(self, uid: str, text: str) -> str:
+        """Answer what a task asks; what there is to say about it."""
+        with self._control() as control:
+            task = control.answer(uid, text)
+            return f"Answered {task.uid}: it is {task.state.value} again"
+
+    def interrupt(self, uid: str) -> str:
+        """End the session of a task."""
+        with self._control() as control:
+            return self._asked(control.steer.interrupt(uid, "interrupted by a person"))
+
+    def restart(self, uid: str) -> str:
+        """Run a task again."""
+        with self._control() as control:
+            done = control.steer.restart(uid, "restarted by a person")
+            if isinstance(done, Intent):
+                return self._asked(done)
+            return f"Restarted {done.uid}: it is {done.state.value} again"
+
+    def stop(self, uid: str) -> str:
+        """Cancel a task."""
+        with self._control() as control:
+            done, *others = control.steer.stop(uid, "stopped by a person")
+            if isinstance(done, Intent):
+                return self._asked(done)
+            return f"Stopped {done.uid}" + (f", and skipped {len(others)} that need it" if others else "")
+
+    def close(self) -> None:
+        """Let go of the store; the next look opens it anew, with another bell."""
+        reads, self.bell, self._reads = self._reads, None, None
+        if reads is not None:
+            with contextlib.suppress(FleetError):
+                reads.close()
+
+    def _asked(self, intent: Intent) -> str:
+        alone = "" if self._open().supervisors() else "; none is running: it is done as soon as one is"
+        return asked_words(intent) + alone
+
+    @contextlib.contextmanager
+    def _control(self) -> Iterator[Control]:
+        with contextlib.closing(wiring.open_control(self.home, self._settings)) as control:
+            yield control
+
+    def _open(self) -> Reads:
+        """The store as it is there now: one that was removed or replaced is not read on from its grave."""
+        found = self._found()
+        if self._reads is not None and self._files != found:
+            self.close()
+        if self._reads is None:
+            with contextlib.suppress(ConfigError):  # a broken edit: what was in force stays
+                self._settings = load(self.home)
+            self._files = found
+            self._reads = wiring.open_reads(self.home, self._settings)
+            with contextlib.suppress(FleetError):  # a home that cannot be written: it is asked again and again
+                self.bell = self._reads.listen()
+        return self._reads
+
+    def _found(self) -> tuple[int, ...]:
+        """What the settings and the ledger are now; either may be replaced under a screen that stays up for days."""
+        edited = self.home.toml.stat().st_mtime_ns if self.home.toml.exists() else 0
+        if self._settings.store.url:
+            return (edited,)
+        try:
+            found = self.home.db.stat()
+        except OSError as exc:
+            self.close()
+            raise NoHome(f"there is no ledger at {self.home.db}") from exc
+        return (edited, found.st_dev, found.st_ino)
