@@ -20,16 +20,19 @@ if TYPE_CHECKING:
     from fleet.control.control import Control
     from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
+    from fleet.control.pools import PoolVerbs
     from fleet.control.specs import Coders
     from fleet.front.local import LocalFront
     from fleet.hosts.kinds import HostKind
+    from fleet.hosts.pool_worker import PoolWorker
     from fleet.hosts.transport import Transport
     from fleet.model.reach import Reach
+    from fleet.policy.allocation import Member
     from fleet.sources.source import Source
     from fleet.store.engine import Engine
     from fleet.store.reads import Reads
     from fleet.store.store import Store
-    from fleet.supervisor.house import House, Only, OnlyVerify
+    from fleet.supervisor.house import House, Only, OnlyPools, OnlyVerify
     from fleet.supervisor.journal import Echo
 
 
@@ -210,6 +213,34 @@ def open_host_verbs(home: Home, settings: Settings) -> HostVerbs:
     )
 
 
+def pool_worker(home: Home, settings: Settings, member: Member) -> PoolWorker:
+    """A worker of a pool, on its host. Nothing is connected yet."""
+    from fleet.hosts.local import LocalTransport
+    from fleet.hosts.pool_worker import worker_at
+    from fleet.policy.placement import hosts_of
+
+    reach = hosts_of(settings)[member.host] if member.host else None
+    transport = open_transport(reach, settings, home) if reach is not None else LocalTransport()
+    pool = settings.pools[member.pool]
+    return worker_at(member.pool, pool, member.worker, transport, home=str(home.path), reach=reach)
+
+
+def open_pools(home: Home, settings: Settings, reads: Reads) -> PoolVerbs:
+    """The verbs on workers of pools."""
+    from fleet.config.secrets import lookup
+    from fleet.control.pools import PoolVerbs
+
+    def secrets(names: tuple[str, ...]) -> dict[str, str]:
+        return {name: value for name in names if (value := lookup(home, name)) is not None}
+
+    return PoolVerbs(
+        settings,
+        at=lambda member: pool_worker(home, settings, member),
+        live=lambda: reads.sessions(live=True),
+        secrets=secrets,
+    )
+
+
 def init_beads(home: Home, settings: Settings, force: bool) -> str | None:
     """Let bd make its queue in the home, where that is the source; returns what there is to say about it."""
     if settings.queue.source != "beads":
@@ -226,7 +257,7 @@ def open_house(
     coder: str | None,
     model: str | None,
     echo: Echo | None,
-    only: Only | OnlyVerify | None = None,
+    only: Only | OnlyPools | OnlyVerify | None = None,
 ) -> House:
     """What a supervisor needs, on this machine."""
     import os

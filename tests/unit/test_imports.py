@@ -19,7 +19,7 @@ MODEL = (
 )
 CONFIG = (
     *("environment", "files", "home", "load", "settings"),
-    *("section", "machines", "alerting", "serving"),
+    *("section", "machines", "pools", "alerting", "serving"),
 )
 SHARED = {
     *("fleet", "fleet.errors", "fleet.wiring"),

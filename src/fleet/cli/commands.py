@@ -22,6 +22,7 @@ GROUPS = {
     "look": "Look",
     "steer": "Steer",
     "machines": "Machines",
+    "pools": "Pools",
     "alerts": "Alerts",
     "open": "Open",
 }
@@ -58,6 +59,8 @@ COMMANDS = (
     Command("stop", "steer", "stop", "cancel a task, or all that has not ended"),
     Command("hosts", "machines", "hosts", "the machines that sessions run on: list, add, probe, drain"),
     Command("exec", "machines", "exec", "run a command on the hosts"),
+    Command("dispatch", "pools", "dispatch", "give a task to an idle worker of a pool, in an interactive session"),
+    Command("pool", "pools", "pool", "the workers of pools: status, check, set up, send, attach, release"),
     Command("alert", "alerts", "alert", "test the channels, show a payload, draft an escalation"),
     Command("alert-dry-run", "alerts", "alert_dry_run", "show a payload without its secrets; sends nothing"),
     Command("serve", "open", "serve", "the API: HTTP and events, for other programs"),

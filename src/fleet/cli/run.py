@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="R", help="go on with a run that was submitted before")
     parser.add_argument("--coder", metavar="C", help="for tasks that name none, instead of supervisor.coder")
     parser.add_argument("--model", metavar="M", help="for tasks that name none, instead of supervisor.model")
+    parser.add_argument("--pools", action="store_true", help="take only the tasks of pools, and no others")
     parser.add_argument("--drain", action="store_true", help="end when nothing is left to do")
     parser.add_argument("--detach", action="store_true", help="run in the background")
     parser.add_argument("--supervisor", metavar="NAME", help="with stop: only this one, of several")
@@ -94,10 +95,12 @@ def _supervise(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.words import count
     from fleet.config.home import require
     from fleet.supervisor.guard import guard
+    from fleet.supervisor.house import OnlyPools
 
     home = require(context.home)
     live = Live(context, quiet=args.quiet)
-    house = wiring.open_house(home, context.settings, coder=args.coder, model=args.model, echo=live.heard)
+    only = OnlyPools() if args.pools else None
+    house = wiring.open_house(home, context.settings, coder=args.coder, model=args.model, echo=live.heard, only=only)
     try:
         with guard(home.path, house.name, alone=house.alone):
             live.begin(house)
@@ -171,36 +174,19 @@ async def _served(supervisor: Supervisor, context: Context) -> Supervised:
 
 def _detach(args: argparse.Namespace, context: Context) -> int:
     """Start another process that supervises, and wait until it has taken the home."""
-    import subprocess
-    import sys
-    import time
-
+    from fleet.cli.background import start
     from fleet.config.home import require
-    from fleet.supervisor.guard import guard, holders
+    from fleet.supervisor.guard import guard
 
     home = require(context.home)
     if not context.settings.store.url:
         with guard(home.path, "", alone=True):
             pass  # raises where one is running
-    words = ["--home", str(home.path), "run", "--quiet"]
-    words += [f"--{name}={value}" for name in ("coder", "model") if (value := getattr(args, name))]
-    words += [f"--{name}" for name in ("drain", "stop-agents") if getattr(args, name.replace("-", "_"))]
-    with (home.logs / "supervisor.err").open("ab") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fleet", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-            cwd=home.path,
-        )
-    deadline = time.monotonic() + 15
-    while all(one.pid != process.pid for one in holders(home.path)):
-        if process.poll() is not None or time.monotonic() > deadline:
-            if process.poll() == 0:
-                break  # it had nothing to do, and is done
-            context.note(f"error: the supervisor did not start; see {home.logs / 'supervisor.err'}")
-            return NOT_STARTED
-        time.sleep(0.02)
-    context.print_json({"pid": process.pid}) if context.json else context.print(f"Supervisor {process.pid} started")
+    words = [f"--{name}={value}" for name in ("coder", "model") if (value := getattr(args, name))]
+    words += [f"--{name}" for name in ("drain", "pools", "stop-agents") if getattr(args, name.replace("-", "_"))]
+    pid = start(home, words)
+    if pid is None:
+        context.note(f"error: the supervisor did not start; see {home.logs / 'supervisor.err'}")
+        return NOT_STARTED
+    context.print_json({"pid": pid}) if context.json else context.print(f"Supervisor {pid} started")
     return 0

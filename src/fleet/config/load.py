@@ -12,7 +12,8 @@ from fleet.config.home import Home
 from fleet.config.settings import ALIASES, Settings
 from fleet.errors import ConfigError
 
-LISTS = ("hosts", "workers", "coders", "channels", "routes", "updates")  # settings of which there may be many tables
+# Settings of which there may be many tables.
+LISTS = ("hosts", "workers", "coders", "channels", "routes", "updates", "pools")
 
 
 def load(home: Home) -> Settings:

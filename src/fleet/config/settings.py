@@ -1,7 +1,7 @@
 """Every setting: its type, its bounds, its default and its description.
 
 The JSON Schema, the comments in a new fleet.toml, the errors and the reference are all made from these classes.
-Sections that belong together have a module of their own: machines, alerting, serving.
+Sections that belong together have a module of their own: machines, pools, alerting, serving.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from fleet.config.alerting import Alerts, Channel, Route
 from fleet.config.machines import Health, Host, Sprites, Status, Timeouts, Update
+from fleet.config.pools import Pool, check_name
 from fleet.config.section import A_NAME, A_VARIABLE, END, NAME, VARIABLE, Section
 from fleet.config.serving import Api
 from fleet.model.clash import ClashError
@@ -216,6 +217,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     channels: dict[str, Channel] = {}
     routes: tuple[Route, ...] = ()
     updates: dict[str, Update] = {}
+    pools: dict[str, Pool] = {}
 
     @property
     def own_coders(self) -> tuple[str, ...]:
@@ -229,6 +231,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if isinstance(worker.host, str) and worker.host not in names:
                 known = ", ".join(sorted(names)) or "none"
                 raise ClashError(("workers", place, "host"), f'there is no host "{worker.host}"; there are: {known}')
+        for name, pool in self.pools.items():
+            check_name(name)
+            for host in pool.hosts:
+                if host not in names:
+                    known = ", ".join(sorted(names)) or "none"
+                    raise ClashError(("pools", name, "hosts"), f'there is no host "{host}"; there are: {known}')
         for name in self.channels:
             if not re.fullmatch(NAME, name):
                 raise ClashError(("channels", name), f"expected {A_NAME}")

@@ -28,6 +28,7 @@ EXAMPLES = {
     "channels.webhook_env": "FLEET_SLACK_WEBHOOK",
     "routes.channel": "mine",
     "routes.events": ["needs_human", "restart_exhausted"],
+    "pools.repo": "git@github.com:example/kite.git",
     "updates.command": "npm install -g mytool@latest",
 }
 

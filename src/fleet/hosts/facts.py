@@ -29,6 +29,7 @@ class Cause(StrEnum):
     EXIT = "exit"  # the agent itself
     STOP = "stop"  # we were asked to
     CAP = "cap"  # it wrote more than it may
+    DONE = "done"  # an agent on a terminal did what it was given; its process may live on
     UNATTENDED = "unattended"  # nobody attended it for as long as was agreed
 
 

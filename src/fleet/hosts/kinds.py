@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fleet.config.machines import Host
 from fleet.config.settings import Settings
 from fleet.errors import HostUnfit
 from fleet.hosts.transport import Transport
 from fleet.model.reach import Reach
+
+if TYPE_CHECKING:
+    from fleet.hosts.ssh.address import SshAddress
 
 LONGEST_CONNECT_SECONDS = 60
 OWN = ".fleet"  # our directory in a host's working directory
@@ -36,23 +39,28 @@ class Ssh:
     """A machine that is reached by the system's ssh client."""
 
     def transport(self, reach: Reach, environment: Mapping[str, str], settings: Settings) -> Transport:
-        from fleet.hosts.ssh.address import SshAddress
         from fleet.hosts.ssh.connection import socket_folder
         from fleet.hosts.ssh.transport import SshTransport
 
-        address = SshAddress(
-            host=reach.host,
-            user=reach.user,
-            port=reach.port,
-            identity=reach.identity,
-            proxy_jump=reach.proxy_jump,
-            known_hosts=reach.known_hosts,
-            host_key_fingerprint=reach.host_key_fingerprint,
-            ssh_config=reach.ssh_config,
-            connect_seconds=max(1, min(LONGEST_CONNECT_SECONDS, round(settings.timeouts.health_probe))),
-            variables=reach.env_allowlist,
-        )
-        return SshTransport(address, socket_folder(environment), environment)
+        return SshTransport(ssh_address(reach, settings), socket_folder(environment), environment)
+
+
+def ssh_address(reach: Reach, settings: Settings) -> SshAddress:
+    """Where an ssh host is, and how it is reached."""
+    from fleet.hosts.ssh.address import SshAddress
+
+    return SshAddress(
+        host=reach.host,
+        user=reach.user,
+        port=reach.port,
+        identity=reach.identity,
+        proxy_jump=reach.proxy_jump,
+        known_hosts=reach.known_hosts,
+        host_key_fingerprint=reach.host_key_fingerprint,
+        ssh_config=reach.ssh_config,
+        connect_seconds=max(1, min(LONGEST_CONNECT_SECONDS, round(settings.timeouts.health_probe))),
+        variables=reach.env_allowlist,
+    )
 
 
 class Sprite:

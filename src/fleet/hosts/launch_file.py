@@ -56,6 +56,7 @@ def render(
         "cwd": launch.cwd,
         "stdin": "prompt" if launch.prompt_on_stdin else "null",
         "secrets": " ".join(launch.secrets),
+        "tty": int(bool(launch.terminal)),
     }
     lines = [f"{name}={shlex.quote(str(value))}" for name, value in settings.items()]
     lines.append("launch_agent() {")
@@ -63,6 +64,9 @@ def render(
     lines.append('unset OLDPWD; export PATH="$FLEET_SESSION_DIR/bin:$PATH"')
     lines.append("become " + " ".join(shlex.quote(word) for word in launch.argv))
     lines.append("}\n")
+    if launch.terminal:
+        words = " ".join(shlex.quote(word) for word in launch.terminal)
+        lines.append(f'on_terminal() {{\n{words} "$@"\n}}\n')
     return os.fsencode("\n".join(lines))
 
 

@@ -7,6 +7,7 @@
 #   abandon               see to it that the agent never runs; too late once it has begun
 #   stop GRACE_MS         end the agent and all it has started: INT, TERM, KILL, with a grace between
 #   sweep GRACE_MS        end what a finished agent has left behind
+#   conclude              record the end of an agent on a terminal that did what it was given; its process stays there
 #   attend                let an agent that ends when nobody attends it live on for as long again
 #   free OFFSET           give back the disk space of stdout below the offset, where the host can
 #   forget STDOUT STDERR  remove the directory, once these many bytes of each were collected and nothing lives
@@ -26,7 +27,7 @@ newline='
 '
 self=$0 verb=${1-} dir=${2-} epoch=${3-}
 proto=1 session='' shell=sh cap=0 tick=5 keep=0 grace_ms=2000 use_cgroup=1 dead_man=0 first_epoch=0 cwd=/ stdin=/dev/null
-secrets=''
+secrets='' tty=0
 
 fail() {
     printf 'error: %s\n' "$*" >&2
@@ -121,8 +122,10 @@ find_setsid() { # where it is, before the agent's own PATH counts; '' where perl
 become() { # WORD...: exec the agent as the leader of a process session of its own
     if ! command -v -- "$1" >/dev/null 2>&1; then
         printf '%s: not found\n' "$1" >&2
+        if [ "$tty" -ne 0 ]; then printf '%s: not found\n' "$1" >>"$FLEET_SESSION_DIR/stderr"; fi
         exit 127
     fi
+    if [ "$tty" -ne 0 ]; then exec "$@"; fi # its process session is that of its terminal
     if [ -n "$setsid" ]; then exec "$setsid" "$@"; fi
     exec perl -e 'use POSIX; POSIX::setsid(); exec { $ARGV[0] } @ARGV' "$@"
 }
@@ -416,7 +419,9 @@ load() { # what prepare wrote: settings, and the function launch_agent; it runs 
 start() {
     [ -f launch ] || fail "the session is not prepared"
     said=''
-    if [ ! -e claim ]; then
+    if [ ! -e claim ] && [ "$tty" -ne 0 ]; then
+        start_on_terminal
+    elif [ ! -e claim ]; then
         find_setsid
         exec 3<&0
         # It answers with a line once the agent has begun, or ends. Nothing here waits by a clock.
@@ -438,6 +443,26 @@ start() {
     judge_settled # another start was first: its runner settles it
     case $state in prepared | absent) fail "the session did not start: ${said:-no word from the runner}" ;; esac
     facts
+}
+
+start_on_terminal() { # what the agent is given goes through a pipe with a name: nothing of it is on the disk
+    rm -f given
+    mkfifo -m 600 given || fail "$(unwritable the pipe for what the agent is given)"
+    exec 3<&0
+    cat <&3 >given &
+    giving=$!
+    exec 3<&-
+    rounds=0
+    # shellcheck disable=SC2086 # $shell is words
+    if said=$(on_terminal $shell "$self" run "$dir" "$epoch" 2>&1); then
+        while [ ! -e claim ] && [ "$rounds" -lt 200 ]; do
+            rounds=$((rounds + 1))
+            sleep 0.05 2>/dev/null || sleep 1
+        done
+    fi
+    judge_settled
+    kill "$giving" 2>/dev/null
+    rm -f given
 }
 
 run() { # [BOOT CGROUP]
@@ -476,13 +501,20 @@ run() { # [BOOT CGROUP]
     keep_watch
     if [ -f hold ]; then hold on "$session" </dev/null >/dev/null 2>&1 & fi
     holding=${!-}
-    exec 3<&0 4>&1 </dev/null >/dev/null 2>&1
+    if [ "$tty" -ne 0 ]; then
+        exec 5<&0 6>&1 # the terminal, for the agent
+        exec 3<given 4>/dev/null </dev/null >/dev/null 2>&1
+    else
+        exec 3<&0 4>&1 </dev/null >/dev/null 2>&1
+    fi
     # In front, not behind: what sh runs behind itself is deaf to INT. A signal to us is kept until the agent has ended.
     (agent)
     code=$?
     exec 3<&- 4>&-
     read_pids
-    if [ "$kind" != agent ]; then
+    if [ "$tty" -ne 0 ] && grep -qs '^cause=done$' exit; then
+        : # its end was recorded when it had done what it was given
+    elif [ "$kind" != agent ]; then
         void "the agent's shell ended before the agent began"
         if [ -n "$cgroup" ]; then rmdir "$cgroup"; fi
     else
@@ -581,8 +613,12 @@ agent() { # in a shell of its own, which becomes the agent; 3 has what it is giv
     printf 'proto=%s state=running epoch=%s boot=%s runner=alive pid=%s start=%s\n' \
         "$proto" "$epoch" "$boot" "$own_pid" "$start_of" 2>/dev/null >&4
     trap - PIPE
-    exec >>"$dir/stdout" 2>>"$dir/stderr" </dev/null 3<&- 4>&-
-    if [ "$stdin" = prompt ]; then exec <"$dir/prompt"; fi
+    if [ "$tty" -ne 0 ]; then
+        exec <&5 >&6 2>&6 3<&- 4>&- 5<&- 6>&-
+    else
+        exec >>"$dir/stdout" 2>>"$dir/stderr" </dev/null 3<&- 4>&-
+        if [ "$stdin" = prompt ]; then exec <"$dir/prompt"; fi
+    fi
     umask "$mask"
     set -a
     eval "$given"
@@ -812,6 +848,17 @@ sweep() { # GRACE_MS
     facts "left=$left"
 }
 
+conclude() {
+    [ "$tty" -ne 0 ] || refuse "only an agent on a terminal lives on when its session has ended"
+    judge
+    if [ "$state" = running ]; then
+        now_ms
+        write_exit "code=0" "ended=$now" "cause=done" "swept=kept" "killed=" "left=0"
+        judge
+    fi
+    facts
+}
+
 attend() {
     judge
     if [ "$state" = running ] && ! attend_now; then fail "$(unwritable that it is attended)"; fi
@@ -830,7 +877,7 @@ forget() { # STDOUT STDERR
     rm -f launch                                   # first: what is left cannot be started
     rm -rf outbox bin
     rm -f hold hold.log prompt stdout stderr pid pid.* claim claim.* cause cause.* exit epoch.* .*.put
-    rm -f attended attended.*
+    rm -f attended attended.* given
     if [ -n "$cgroup" ]; then rmdir "$cgroup" 2>/dev/null; fi
     rm -f runner.sh
     cd /
@@ -875,6 +922,7 @@ case $verb in
     abandon) abandon && facts ;;
     stop) stop "${1:-2000}" ;;
     sweep) sweep "${1:-2000}" ;;
+    conclude) conclude ;;
     attend) attend ;;
     free) free "${1:-0}" ;;
     forget) forget "${1:-0}" "${2:-0}" ;;

@@ -60,10 +60,12 @@ class HostedSession:
         self._transport = transport
         self._shell = shell
         self._cgroup = ""  # what the launcher shall call it
+        self._terminal = False  # whether the agent is to have one
 
     async def prepare(self, launch: Launch, rules: Rules = DEFAULT_RULES) -> None:
         """Write the directory. The launch file comes last: with it the session can be started."""
         self._cgroup = self.session if rules.use_cgroup else ""
+        self._terminal = bool(launch.terminal)
         launch_file = {"launch": render(self.session, launch, rules, self._shell, epoch=self.epoch)}
         own = {"prompt": launch.prompt.encode("utf-8", "surrogateescape")} if launch.prompt_on_stdin else {}
         if isinstance(self._transport, SupportsHold):
@@ -104,6 +106,10 @@ class HostedSession:
     async def attend(self) -> Observed:
         """Let an agent that ends when nobody attends it live on for as long again. No other verb does that."""
         return await self._call("attend")
+
+    async def conclude(self) -> Observed:
+        """The agent on a terminal did what it was given: that is its end. Its process stays, for whoever looks."""
+        return await self._call("conclude")
 
     async def sweep(self, *, grace_seconds: float) -> Stopped:
         """End what an agent left behind. Conflict: it still runs."""
@@ -165,6 +171,8 @@ class HostedSession:
 
     async def _launch(self, stdin: bytes) -> Observed | None:
         """The runner itself, without a shell that starts it, where the transport can; None: ask by the usual way."""
+        if self._terminal:
+            return None
         argv = [*self._shell, f"{self.directory}/runner.sh", "run", self.directory, str(self.epoch)]
         if isinstance(self._transport, SupportsRunners):
             said = await self._transport.launch_runner(argv, stdin=stdin, session=self._cgroup)

@@ -14,4 +14,5 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     secrets: tuple[str, ...] = ()  # names of variables that only this process gets
     prompt: str = ""
     prompt_on_stdin: bool = False  # else stdin is closed
+    terminal: tuple[str, ...] = ()  # what runs the words after it on a terminal there; (): the agent has none
     coder_session: str | None = None  # the coder's own name for the conversation, chosen by us where it can be

@@ -12,6 +12,8 @@ from fleet.model.receipt import Usage
 from fleet.model.states import SessionState
 from fleet.model.task import NewTask, Task
 
+POOL, WORKER = "pool:", "worker:"  # what the capability begins with that a pool, or one worker of it, alone has
+
 
 class Fence(msgspec.Struct, frozen=True):
     """The right to write about a session; lost as soon as somebody else takes it over."""
@@ -102,6 +104,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     runs: frozenset[str] | None = None  # None: any run, and tasks without one
     not_runs: frozenset[str] = frozenset()  # runs that have workers elsewhere
     paused_coders: frozenset[str] = frozenset()
+    pool: str | None = None  # the pool that it is a worker of, and whose tasks alone it takes
     shares: bool = True  # several tasks may work in one directory at the same time
 
 
@@ -137,6 +140,11 @@ class Lane(msgspec.Struct, frozen=True, array_like=True):
         return _lane(task.run, task.host, task.coder, task.capabilities, changed_in_place(task))
 
     @property
+    def pool(self) -> str | None:
+        """The pool that its tasks are for."""
+        return pool_of(self.capabilities)
+
+    @property
     def key(self) -> str:
         """The lane as the store indexes it."""
         return _key(self)
@@ -165,6 +173,11 @@ def _parse(key: str) -> Lane:
     return msgspec.json.decode(key, type=Lane)
 
 
+def pool_of(capabilities: Iterable[str]) -> str | None:
+    """The pool that is asked for by name; None: no pool."""
+    return next((name.removeprefix(POOL) for name in capabilities if name.startswith(POOL)), None)
+
+
 def changed_in_place(task: Task | NewTask) -> str | None:
     """The directory that an agent on this task changes under the feet of others; None where it does not.
 
@@ -181,6 +194,7 @@ def accepts(slot: Slot, lane: Lane, defaults: Defaults) -> bool:
     """Whether a task of this lane may run in this slot."""
     return (
         (lane.host is None or lane.host == slot.host)
+        and lane.pool == slot.pool
         and (slot.runs is None or lane.run in slot.runs)
         and lane.run not in slot.not_runs
         and (slot.capabilities is None or slot.capabilities.issuperset(lane.capabilities))

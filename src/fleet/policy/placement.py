@@ -13,6 +13,7 @@ from fleet.model.reach import Reach
 from fleet.model.run import Run
 from fleet.model.session import Session, Slot
 from fleet.model.task import Task
+from fleet.policy.allocation import all_members
 
 RUN_ON = frozenset({"ssh", "sprite"})  # kinds of hosts, beside this machine, that sessions run on
 
@@ -25,6 +26,8 @@ class Crew(msgspec.Struct, frozen=True, kw_only=True):
     most: int
     capabilities: frozenset[str] | None = None  # None: every one that no other has to itself
     run: str | None = None  # the run that brought it, and whose tasks alone it takes
+    pool: str | None = None  # the pool that it belongs to, and whose tasks alone it takes
+    made: bool = False  # its host is made when it is first needed, so that it need not answer before
 
 
 class Withheld(msgspec.Struct, frozen=True):
@@ -46,6 +49,7 @@ class Offered(msgspec.Struct, frozen=True):
 def hosts_of(settings: Settings) -> dict[str, Reach]:
     """The machines that the settings name or describe, by name; a worker's own machine has the worker's name."""
     own = {each.id: each.host for each in settings.workers if not isinstance(each.host, str)}
+    own |= {each.worker: each.own for each in all_members(settings) if each.own is not None}
     named: dict[str, Reach] = {host.name: host for host in settings.hosts}
     return {name: reach for name, reach in (own | named).items() if reach.kind in RUN_ON}
 
@@ -88,6 +92,21 @@ def crews_of(settings: Settings) -> tuple[Crew, ...]:
     return tuple(crews)
 
 
+def crews_of_pools(settings: Settings) -> tuple[Crew, ...]:
+    """The workers of pools: each takes one task at a time, the first that is free first."""
+    return tuple(
+        Crew(
+            name=each.worker,
+            host=each.host,
+            most=1,
+            capabilities=each.capabilities,
+            pool=each.pool,
+            made=each.own is not None,
+        )
+        for each in all_members(settings)
+    )
+
+
 def crews_of_run(run: Run) -> tuple[Crew, ...]:
     """The workers that a run brought with it and that are elsewhere. Those on this machine are named by its room."""
     return tuple(
@@ -125,7 +144,7 @@ def offer(
     withheld = []
     for place, crew in enumerate(crews, 1):
         host = crew.host or machine
-        reason = unfit(hosts.get(crew.host)) if crew.host else ""
+        reason = unfit(hosts.get(crew.host)) if crew.host and not crew.made else ""
         free = [name for name in _names(crew) if (host, name) not in busy]
         if reason or not free:
             withheld.append(Withheld(crew.name, host, reason or _in_use(crew.most), full=not reason))
@@ -139,7 +158,8 @@ def offer(
                 declared=True,
                 capabilities=crew.capabilities,
                 runs=_runs(crew, like),
-                not_runs=frozenset() if crew.run else like.not_runs | spoken_for,
+                not_runs=frozenset() if crew.run or crew.pool else like.not_runs | spoken_for,
+                pool=crew.pool,
             )
             ranked.append(((crew.most - len(free) + n) / crew.most, place, slot))
     ranked.sort(key=lambda each: each[:2])
@@ -207,6 +227,8 @@ def unfit(host: Host | None) -> str:
 
 
 def _runs(crew: Crew, like: Slot) -> frozenset[str] | None:
+    if crew.pool:
+        return None
     return frozenset({crew.run}) if crew.run else like.runs
 
 

@@ -123,7 +123,7 @@ def _programs(env: Mapping[str, str]) -> list[Check]:
         ok("git", _version(git, env)) if git else warn("git", "not installed", "most agents want it: install git")
     )
     tmux = found["tmux"]
-    checks.append(ok("tmux", _version(tmux, env, "-V") if tmux else "not installed; nothing needs it yet"))
+    checks.append(ok("tmux", _version(tmux, env, "-V") if tmux else "not installed; only pools need it"))
     return checks
 
 

@@ -15,10 +15,11 @@ from fleet.config.settings import Coder as CoderOptions
 from fleet.errors import Conflict, Fenced, TransportError, UsageError
 from fleet.model.alert import Alert, AlertKind
 from fleet.model.scorer import AnyScorer, Command, VerifierPrompt, leaves, scorer_of
-from fleet.model.session import Progress, Session
+from fleet.model.session import Progress, Session, pool_of
 from fleet.model.task import Task
 from fleet.policy.limits import Limits, Used, limits_of, verifier_limits
 from fleet.policy.verdict import PLAIN
+from fleet.supervisor.dispatch import Dispatch
 from fleet.supervisor.history import History, decoded
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.record import StreamRecord
@@ -44,6 +45,10 @@ class Attempt:
         self.coder: Coder = house.coder(session.coder)
         self.site = house.site(session.host)
         self.hosted = self.site.hosted(session)
+        self.dispatch: Dispatch | None = None  # of a worker of a pool
+        if pool_of(task.capabilities) is not None and session.kind == "work":
+            self.dispatch = Dispatch(self, self.coder)
+            self.coder = self.dispatch.coder
         self.history = History(house.store, session, self.coder)
         self.progress = Progress()
         self.state: Any = None  # of the coder's parser
@@ -82,7 +87,10 @@ class Attempt:
         """The bounds in force; those of the settings may change while it runs."""
         if self.verifies:
             return verifier_limits(self.leaf.timeout_seconds, self.house.settings.supervisor)
-        return limits_of(self.task.terms, self.house.settings.supervisor)
+        found = limits_of(self.task.terms, self.house.settings.supervisor)
+        if self.dispatch is not None:  # what it says is on its terminal: its silence here is not idleness
+            return msgspec.structs.replace(found, idle_seconds=0, budget=replace(found.budget, idle_seconds=None))
+        return found
 
     @property
     def options(self) -> CoderOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
@@ -14,9 +15,9 @@ from fleet.model.run import Run
 from fleet.model.session import Claimed, Session, Slot
 from fleet.model.states import RunState
 from fleet.model.task import TaskEdit
-from fleet.policy.placement import Crew, Withheld, crews_of, crews_of_run, offer
+from fleet.policy.placement import Crew, Withheld, crews_of, crews_of_pools, crews_of_run, offer
 from fleet.store import taskfile
-from fleet.supervisor.house import House, OnlyVerify
+from fleet.supervisor.house import House, OnlyPools, OnlyVerify
 
 LOOKED_AT = 1000
 RUNS_SECONDS = 1.0  # how old what we know of the workers of runs may be
@@ -78,7 +79,10 @@ class Claimer:
             found = house.store.runs(limit=LOOKED_AT)
             self._runs = [run for run in found if run.state is RunState.ACTIVE and run.workers]
         brought = [crew for run in self._runs if runs is None or run.id in runs for crew in crews_of_run(run)]
-        return (*crews_of(house.settings), *brought)
+        now = asyncio.get_running_loop().time()
+        used = {name for name, until in house.occupied.items() if until > now}
+        pools = [crew for crew in crews_of_pools(house.settings) if f"{crew.name}#1" not in used]
+        return tuple(pools) if isinstance(house.only, OnlyPools) else (*crews_of(house.settings), *brought, *pools)
 
     def _everywhere(self, here: list[Slot], crews: tuple[Crew, ...], like: Slot) -> list[Slot]:
         """The free slots of all hosts that are up; the others are asked for, and used once they answer."""

@@ -36,6 +36,10 @@ class Only(msgspec.Struct, frozen=True):
     slots: int
 
 
+class OnlyPools(msgspec.Struct, frozen=True):
+    """A supervisor that is there for the tasks of pools."""
+
+
 class OnlyVerify(msgspec.Struct, frozen=True):
     """The one task whose verifier a supervisor is there for."""
 
@@ -66,7 +70,7 @@ class House:
         at: Callable[[str], object] = lambda _: None,
         mirror: Callable[[], object] = lambda: None,
         source: Source | None = None,
-        only: Only | OnlyVerify | None = None,
+        only: Only | OnlyPools | OnlyVerify | None = None,
     ) -> None:
         self.name = name
         self.store = store
@@ -87,6 +91,7 @@ class House:
         self.mirror = mirror
         self.source = source  # the outside queue that feeds ours, where there is one
         self.only = only
+        self.occupied: dict[str, float] = {}  # slots of pools that somebody uses; until when, by the loop's clock
         self.hosts = Hosts(self, here(machine, transport, home), open_transport)
 
     @property
@@ -99,6 +104,8 @@ class House:
         """How many sessions we run at once."""
         if isinstance(self.only, OnlyVerify):
             return 1
+        if isinstance(self.only, OnlyPools):
+            return 0
         return self.only.slots if self.only is not None else self.settings.supervisor.max_concurrent
 
     def runs(self) -> frozenset[str] | None:

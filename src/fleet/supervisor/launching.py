@@ -37,6 +37,10 @@ async def launch(attempt: Attempt) -> None:
     if attempt.verifies:
         briefing.make_ready(attempt)
         work = briefing.compose(attempt, NAMESPACE)
+    elif attempt.dispatch is not None:
+        await attempt.dispatch.make_ready(attempt)
+        await carrying.send(attempt)
+        work = attempt.dispatch.compose(attempt, compose(attempt))
     else:
         await workplace.make_ready(attempt)
         await carrying.send(attempt)
@@ -142,6 +146,9 @@ def _equipped(attempt: Attempt, launch: Launch) -> tuple[Launch, Mapping[str, st
     house, task = attempt.house, attempt.task
     launch = workplace.equipped(attempt, launch)
     passed_on = attempt.site.reach.env_allowlist if attempt.site.reach is not None else ()
+    if attempt.dispatch is not None:
+        launch = attempt.dispatch.on_terminal(launch)
+        passed_on = (*passed_on, *attempt.dispatch.pool.env)
     secrets = house.secrets_for((*launch.secrets, *attempt.options.secrets, *passed_on))
     env = launch.env | {
         "FLEET_TASK_ID": task.uid,

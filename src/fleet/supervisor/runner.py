@@ -28,7 +28,9 @@ from fleet.supervisor.attempt import Attempt, Unattended
 from fleet.supervisor.beside import Beside
 from fleet.supervisor.concluding import conclude, give_up, refuse_over_budget, settle
 from fleet.supervisor.counting import counted
+from fleet.supervisor.dispatch import Dispatch, NeedsPerson, Occupied
 from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.interactive import Interactive
 from fleet.supervisor.launching import launch
 from fleet.supervisor.requests import Requests
 from fleet.supervisor.wish import Wish, kept, recalled
@@ -38,6 +40,7 @@ QUICK_SECONDS = 0.02  # until a start that is under way is looked at again
 LOOK_SECONDS = 1.0  # its host wakes us when it says something; its limits are looked at as often
 OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
 TURNED_AWAY_SECONDS = 2.0  # until a task is placed again whose host fell silent before it began
+OCCUPIED_SECONDS = 60.0  # until a worker is asked again that a person uses
 SETTLE_SECONDS = 2.0  # after a host was silent: until all that it had to tell is here
 OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
 
@@ -50,6 +53,7 @@ class SessionRunner:
         self.attempt = Attempt(house, task, session)
         self._requests = Requests(house, task, session, self.attempt.hosted)
         self._beside = Beside(self.attempt)
+        self._interactive = Interactive(self.attempt)
         self._followed: Followed | None = None
         self._stopped = False
         self._observe_at = 0.0  # at once
@@ -103,6 +107,14 @@ class SessionRunner:
         except Unmet as exc:
             skipped = ending.Finish(Verdict(result=Result.SKIP, reason=str(exc)))
             await settle(self.attempt, skipped, Ending(outcome="unmet"))
+            return
+        except NeedsPerson as exc:
+            await self._ask(exc)
+            return
+        except Occupied as exc:
+            self.house.occupied[self.session.worker] = asyncio.get_running_loop().time() + OCCUPIED_SECONDS
+            again = ending.Retry(reason=str(exc), charged=False)
+            await self._unlaunched(again, Ending(outcome="interrupted", state=SessionState.LOST))
             return
         except NotStarted as exc:
             decision = ending.after_no_start(str(exc), 1 + self.attempt.history.failed_starts())
@@ -161,6 +173,12 @@ class SessionRunner:
         """Read until the end, then settle."""
         self.attempt.recall_state()
         self.attempt.record.rewind(self.attempt.progress.cursor)
+        if self.attempt.dispatch is not None:
+            try:
+                await self._hand_over(self.attempt.dispatch)
+            except NeedsPerson as exc:
+                await self._ask(exc)
+                return
         progress = self.attempt.progress
         self._followed = self.attempt.site.follower.follow(
             self.attempt.hosted, cursor=progress.cursor, requests=progress.requests
@@ -171,6 +189,26 @@ class SessionRunner:
             self._followed.close()
             self._followed = None
         await conclude(self.attempt)
+
+    async def _hand_over(self, dispatch: Dispatch) -> None:
+        """A step that may be done again, until its host has answered all of it."""
+        while True:
+            try:
+                return await dispatch.hand_over(self.attempt)
+            except TransportError as exc:
+                self.attempt.silent(exc)
+            if (await self._observe_until_known()).state in OVER:
+                return None  # that its terminal is gone is part of its end
+            await self.attempt.pause_after_silence()
+
+    async def _ask(self, why: NeedsPerson) -> None:
+        """Only a person can go on with a dispatch: its program, if there is one, stays for them."""
+        attempt, dispatch = self.attempt, self.attempt.dispatch
+        assert dispatch is not None
+        await dispatch.failed(attempt, str(why))
+        await attempt.safely(attempt.hosted.conclude())
+        words = f"{why}; see it: fleet pool attach {dispatch.worker}; then: fleet answer {attempt.task.uid} done"
+        await settle(attempt, ending.Ask("needs_human", words), Ending(outcome="interrupted"))
 
     async def _read_to_the_end(self, followed: Followed) -> None:
         """Limits and wishes may bring the end about."""
@@ -184,6 +222,7 @@ class SessionRunner:
             moved = await self._read(followed, ended=ended)
             moved |= await self._deal_with_requests(followed)
             await self._beside.run_once(last=ended and not moved)
+            await self._interactive.run_once()
             if ended and not moved:
                 return
             if ended:

@@ -14,14 +14,14 @@ import msgspec
 from fleet.config.load import load
 from fleet.errors import ConfigError, Conflict, Fenced, FleetError, LeaseLost
 from fleet.model.outcome import OutcomeKind
-from fleet.model.session import Ending, Session
+from fleet.model.session import Ending, Session, pool_of
 from fleet.model.states import LIVE, SessionState, TaskState
 from fleet.model.task import Task
 from fleet.store.engine import Bell
 from fleet.supervisor.alerter import Alerter
 from fleet.supervisor.claimer import Claimer
 from fleet.supervisor.feeder import Feeder
-from fleet.supervisor.house import House, OnlyVerify, now_ms
+from fleet.supervisor.house import House, OnlyPools, OnlyVerify, now_ms
 from fleet.supervisor.intents import Intents, end_what_is_left
 from fleet.supervisor.pruner import Pruner
 from fleet.supervisor.runner import SessionRunner
@@ -174,6 +174,8 @@ class Supervisor:
             return not self._tasks and not self._more_to_come()
         if isinstance(only, OnlyVerify):
             return not self._tasks and not self._verifies_soon(only.task)
+        if isinstance(only, OnlyPools):
+            return not self._tasks and not any(pool_of(task.capabilities) for task in self._queued())
         run = only.run
         return not any(driven.session.run == run for driven in self._running.values()) and not self.house.store.moving(
             run
@@ -189,7 +191,7 @@ class Supervisor:
         """Whether something is ready for us, or will be by itself once its time has come."""
         store, ours = self.house.store, self.house.reaches
         now = now_ms()
-        queued = store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT)
+        queued = self._queued()
         later = any(task.not_before is not None and task.not_before > now and ours(task.host) for task in queued)
         if later or any(ours(task.host) for task in store.ready(limit=LOOKED_AT)):
             return True
@@ -197,6 +199,9 @@ class Supervisor:
         if any(one.awaits and one.awaits.kind != "manual" and ours(one.awaits.host) for one in unsettled):
             return True
         return self._feeder is not None and not self._feeder.quiet()
+
+    def _queued(self) -> list[Task]:
+        return self.house.store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT)
 
     async def _rescue(self) -> None:
         """Take over the sessions of supervisors that are gone, where they are within our reach."""
@@ -207,6 +212,8 @@ class Supervisor:
         orphans = store.orphans()
         if isinstance(house.only, OnlyVerify):
             orphans = [orphan for orphan in orphans if orphan.task == house.only.task]
+        if isinstance(house.only, OnlyPools):
+            orphans = [orphan for orphan in orphans if pool_of(store.task(orphan.task).capabilities)]
         known = store.supervisors(present=False) if orphans else []
         near = {one.id for one in known if one.machine == house.place}
         runs = house.runs()

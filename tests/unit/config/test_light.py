@@ -21,7 +21,7 @@ HEAVY = {
     "dataclasses",
     "json",
 }
-SECTIONS = {"section", "machines", "alerting", "serving"}
+SECTIONS = {"section", "machines", "pools", "alerting", "serving"}
 OURS = {"environment", "home", "files", "settings", "load"} | SECTIONS
 
 

@@ -94,8 +94,8 @@ def test_every_fault_at_once(home: Home) -> None:
         ),
         (
             "fleet.toml:13: extra: unknown key; valid keys: supervisor, queue, store, timeouts, status, sprites, "
-            "health, alerts, api, hosts, workers, coders, channels, routes, updates, max_concurrent, coder, model, "
-            "context_pressure_threshold_pct"
+            "health, alerts, api, hosts, workers, coders, channels, routes, updates, pools, max_concurrent, coder, "
+            "model, context_pressure_threshold_pct"
         ),
     ]
 

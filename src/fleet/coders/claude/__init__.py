@@ -1,14 +1,17 @@
-"""Claude Code (`claude -p`), as of 2.1.325: its flags in launch, its JSON lines in stream, its endings in verdict."""
+"""Claude Code (`claude -p`), as of 2.1.325: its flags in launch, its JSON lines in stream, its endings in verdict,
+its screens in terminal."""
 
 from __future__ import annotations
 
 from fleet.coders import windows
+from fleet.coders.claude import terminal
 from fleet.coders.claude.launch import RULES, SECRETS, WRITING, launch
 from fleet.coders.claude.state import State
 from fleet.coders.claude.stream import parse
 from fleet.coders.claude.verdict import outcome
 from fleet.coders.coder import Exit, Work
 from fleet.coders.permissions import judged, refuse
+from fleet.coders.terminal import Screen
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
 from fleet.model.permission import Permission
@@ -48,3 +51,24 @@ class Claude:
     def context_limit(self, model: str | None) -> int | None:
         """The model's window."""
         return windows.claude(model)
+
+    def on_terminal(self, work: Work, directory: str) -> Launch:
+        """The interactive program, which asks what it must know and waits for its task."""
+        refuse(self, work)
+        return terminal.on_terminal(work, directory)
+
+    def terminal_files(self, directory: str) -> dict[str, bytes]:
+        """Its hooks."""
+        return terminal.terminal_files(directory)
+
+    def screen(self, text: str) -> Screen:
+        """What it shows."""
+        return terminal.screen(text)
+
+    def received(self, heard: bytes) -> str | None:
+        """The prompt that it was given."""
+        return terminal.received(heard)
+
+    def last_words(self, heard: bytes) -> str:
+        """What it said last."""
+        return terminal.last_words(heard)

@@ -38,7 +38,7 @@ def launch(work: Work) -> Launch:
         argv += ["--session-id", work.new_uuid]
     if work.model:
         argv += ["--model", work.model]
-    argv += _permissions(work)
+    argv += permissions(work)
     on_stdin = not fits(work.prompt)
     if not on_stdin:
         argv += ["--", work.prompt]
@@ -53,7 +53,7 @@ def launch(work: Work) -> Launch:
     )
 
 
-def _permissions(work: Work) -> list[str]:
+def permissions(work: Work) -> list[str]:
     """Everything; or reading, what is named, and a denial for the rest.
 
     A repository cannot widen that: of the settings only the operator's own are read. Their rules hold too, but in the

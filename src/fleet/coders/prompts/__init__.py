@@ -70,6 +70,12 @@ def verifier_prompt(
     return _filled("verify", values)
 
 
+def pool_prompt(*, command: str, worker: str, pool: str, minutes: int) -> str:
+    """What is dispatched to a worker of a pool: the command as it was given, then the rules of the pool."""
+    values = {"command": command.strip(), "worker": worker, "pool": pool, "minutes": str(minutes)}
+    return _filled("pool", values).strip()
+
+
 @cache
 def page(name: str) -> str:
     """A page of this directory."""

@@ -77,6 +77,11 @@ class SshAddress(msgspec.Struct, frozen=True, kw_only=True):
             UpdateHostKeys="no",
         )
 
+    def terminal(self, line: str) -> list[str]:
+        """The words that show a person what a line of shell does there, on their own terminal."""
+        known = only_keys_of(self.known_hosts) if self.known_hosts else []
+        return ["ssh", "-t", *self.options()[1:], *known, "--", self.host, line]
+
 
 def as_options(**options: object) -> list[str]:
     """The words that set options of ssh."""

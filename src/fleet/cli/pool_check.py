@@ -1,0 +1,61 @@
+"""`fleet pool check`: a line about each worker, to the log that its pool names, and on stdout unless it is silent."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleet.errors import UsageError
+
+if TYPE_CHECKING:
+    from fleet.cli.context import Context
+    from fleet.projections.pools import PoolWorkerView
+
+BAD = frozenset({"error", "unknown"})
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """The exit code is 1 where a worker failed, cannot be seen, or works for too long without a commit."""
+    from fleet.cli.pool import views
+
+    repo, worker = _asked(args.names)
+    found = [one for one in views(context, repo, worker) if one.state != "absent"]
+    lines = {one.worker: line(one, time.time()) for one in found}
+    for one in found:
+        _append(context.settings.pools[one.pool].status_log, lines[one.worker], context)
+    if not args.silent and context.json:
+        context.print_json(found)
+    elif not args.silent:
+        context.print_lines(iter(lines.values()))
+    return 1 if any(one.state in BAD or one.overdue for one in found) else 0
+
+
+def line(one: PoolWorkerView, now: float) -> str:
+    """`[time] worker state evidence`."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+    late = "; no commit for too long: remind it" if one.overdue else ""
+    since = f" since {time.strftime('%H:%M:%SZ', time.gmtime(one.since / 1000))}" if one.since else ""
+    return f"[{stamp}] {one.worker} {one.state} {one.evidence}{since}{late}"
+
+
+def _asked(names: list[str]) -> tuple[str | None, str | None]:
+    """A pool, or a worker and its pool."""
+    match names:
+        case []:
+            return None, None
+        case [repo]:
+            return repo, None
+        case [worker, repo]:
+            return repo, worker
+        case _:
+            raise UsageError("expected a pool, or a worker and its pool", hint="fleet pool check kite-1 kite --silent")
+
+
+def _append(path: str, text: str, context: Context) -> None:
+    try:
+        with Path(path).expanduser().open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as exc:
+        context.note(f"warning: cannot write {path}: {exc.strerror}; set pools.NAME.status_log")

@@ -1,0 +1,207 @@
+"""Pools on this machine: the installed `fleet`, real tmux, and a program that looks like claude."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+from fleet.model.states import TaskState
+from tests.support.pools import Pools, a_person_with_pools
+from tests.support.session_host import until
+
+__all__ = ["a_person_with_pools"]
+
+
+def test_the_example_flow(pools: Pools) -> None:
+    """A dispatch sets a worker up, gives it the task, says how to watch; the agent's end is the task's receipt."""
+    pools.begin(trust=True)
+    pools.knobs(trust=True)
+    assert pools.ok("pool", "allocate", "kite").out == "kite-1\n"
+    assert not pools.clone().exists()  # nothing was made
+    gate = pools.path / "gate"
+    done = pools.ok(
+        "dispatch", "--repo", "kite", "--command", f"refactor the auth module\n@@wait {gate}\n@@sh echo x >OUT"
+    )
+    assert done.lines[0] == "worker   kite-1"
+    assert "watch    fleet pool attach kite-1" in done.lines
+    assert "Setting up..." in done.err
+    assert "kite-1: the task was delivered (its hook and its own record have it)" in done.err
+    uid = done.lines[1].split()[1]
+    assert pools.windows() == ["0 shell", "1 agent:running"]
+    seen = pools.worker()
+    assert (seen["state"], seen["busy"], seen["task"]) == ("running", True, uid)
+    assert pools.ok("pool", "busy", "kite-1").code == 0
+    assert pools.ok("pool", "allocate", "kite").out == "kite-2\n"
+    assert uid in pools.ok("tasks").out
+    gate.touch()
+    task = pools.until_task(uid, TaskState.COMPLETED)
+    assert task.reason == "All done."
+    assert (pools.clone() / "OUT").read_text() == "x\n"
+    assert pools.windows() == ["0 shell", "1 agent:completed"]
+    assert pools.run("pool", "busy", "kite-1").code == 1
+    prompt = pools.ok("pool", "history", "kite-1").out
+    assert "Claude Code" in prompt
+
+
+def test_a_worker_is_set_up_once_and_used_again(pools: Pools) -> None:
+    """The second dispatch gets the same worker, without a second clone or setup, and a new program."""
+    pools.begin()
+    for text in ("one", "two"):
+        assert pools.ok("dispatch", "--repo", "kite", "--wait", "--command", text).lines[0] == "worker   kite-1"
+    assert (pools.user / "setups").read_text() == "once\n"
+    records = list((pools.user / ".claude" / "projects" / "here").iterdir())
+    assert len(records) == 2
+
+
+def test_any_text_arrives_as_it_is(pools: Pools) -> None:
+    """Several lines, quotes, semicolons and 20 kB arrive as one prompt; an Enter that is not heard is repeated."""
+    pools.begin()
+    pools.knobs(deaf=1)
+    text = "fix `it`; \"now\" 'please' $HOME \\n #{x}\n\n  second; line\n" + "é" * 10_000
+    done = pools.ok("dispatch", "--repo", "kite", "--wait", "--command", "-", input=text)
+    (record,) = (pools.user / ".claude" / "projects" / "here").iterdir()
+    told = json.loads(record.read_text().splitlines()[0])["message"]["content"]
+    assert told.startswith(text)
+    assert "Commit your work at least every 30 minutes" in told
+    assert "completed" in done.out
+
+
+def test_two_dispatchers_at_once(pools: Pools) -> None:
+    """Two dispatches at the same moment get two workers; a third waits in the queue until one is free."""
+    pools.begin()
+    gate = pools.path / "gate"
+    words = ("dispatch", "--repo", "kite", "--command", f"work\n@@wait {gate}")
+    with ThreadPoolExecutor(2) as both:
+        done = list(both.map(lambda _: pools.ok(*words), range(2)))
+    assert sorted(one.lines[0] for one in done) == ["worker   kite-1", "worker   kite-2"]
+    third = pools.ok(*words)
+    assert "is queued: every worker of kite is busy" in third.out
+    assert pools.run("pool", "allocate", "kite").code == 3
+    uid = third.out.split()[0]
+    gate.touch()
+    assert pools.until_task(uid, TaskState.COMPLETED).receipts
+
+
+def test_a_login_screen_waits_for_a_person(pools: Pools) -> None:
+    """A coder that nobody is logged in to is not given the task: the dispatch says what a person has to do."""
+    pools.begin()
+    pools.knobs(login=True)
+    done = pools.run("dispatch", "--repo", "kite", "--command", "work")
+    assert done.code == 3
+    assert "claude on kite-1 is not logged in (it says: Not logged in); see it: fleet pool attach kite-1" in done.out
+    assert pools.worker()["state"] == "error"
+    pools.knobs()
+    uid = done.lines[1].split()[1]
+    pools.ok("answer", uid, "done")
+    pools.ok("run", "--pools", "--drain", "--quiet")
+    assert pools.task(uid).state is TaskState.COMPLETED
+
+
+def test_a_question_of_trust_is_asked_of_a_person_where_the_pool_says_so(pools: Pools) -> None:
+    """With trust = false the dialog is left to a person."""
+    pools.begin(trust=False)
+    pools.knobs(trust=True)
+    done = pools.run("dispatch", "--repo", "kite", "--command", "work")
+    assert done.code == 3
+    assert "claude on kite-1 waits for an answer (it asks: trust this folder)" in done.out
+
+
+def test_a_setup_that_fails_is_run_again(pools: Pools) -> None:
+    """What failed half-way waits for a person with its last words, and is run again when it was mended."""
+    pools.begin()
+    script = pools.repo / "scripts" / "dev-setup.sh"
+    script.write_text('echo half >>"$HOME/halves"\ntest -e "$HOME/mended" || { echo "no compiler"; exit 3; }\n')
+    pools.git("commit", "-qam", "broken")
+    done = pools.run("dispatch", "--repo", "kite", "--command", "work")
+    assert done.code == 3
+    assert "kite-1 cannot be set up: scripts/dev-setup.sh ended with code 3: no compiler" in done.out
+    (pools.user / "mended").touch()
+    facts = pools.ok("pool", "setup", "kite-1", "kite")
+    assert "kite-1 is set up: scripts/dev-setup.sh ran" in facts.out
+    assert (pools.user / "halves").read_text() == "half\nhalf\n"
+
+
+def test_a_repository_that_cannot_be_reached(pools: Pools) -> None:
+    """The words of git are the reason; nothing half-made is left."""
+    pools.begin(repo="/nowhere/kite.git")
+    done = pools.run("pool", "setup", "kite-1", "kite")
+    assert done.code == 1
+    assert "git cannot clone /nowhere/kite.git" in done.err
+    assert not pools.clone().exists()
+
+
+def test_a_repository_without_a_setup_script(pools: Pools) -> None:
+    """It is skipped, with a note."""
+    pools.begin(setup="scripts/other.sh")
+    assert "there is no scripts/other.sh; skipped" in pools.ok("pool", "setup", "kite-1", "kite").out
+
+
+def test_an_agent_that_dies_is_never_running(pools: Pools) -> None:
+    """The window tells it at once, and the task is tried again until it has failed."""
+    pools.begin()
+    done = pools.run("dispatch", "--repo", "kite", "--wait", "--command", "work\n@@die")
+    assert done.code == 1
+    assert pools.worker()["state"] == "error"
+    assert pools.windows() == ["0 shell", "1 agent:error"]
+
+
+def test_a_tmux_server_that_is_killed(pools: Pools) -> None:
+    """Its agent is gone with it: the state is an error, and the task is tried again in a new server."""
+    pools.begin()
+    gate = pools.path / "gate"
+    done = pools.ok("dispatch", "--repo", "kite", "--command", f"work\n@@wait {gate}")
+    uid = done.lines[1].split()[1]
+    pools.tmux("kill-server")
+    gate.touch()
+    assert pools.until_task(uid, TaskState.COMPLETED).receipts
+    assert pools.worker()["state"] == "completed"
+
+
+def test_text_is_sent_into_a_window(pools: Pools) -> None:
+    """To the shell and to the agent, also when somebody has scrolled the pane; the window is found by what it is."""
+    pools.begin()
+    pools.ok("dispatch", "--repo", "kite", "--wait", "--command", "one")
+    pools.ok("pool", "send", "kite-1", "shell", f"touch {pools.path}/sent; true")
+    pools.tmux("copy-mode", "-t", "kite-dev:1")
+    pools.ok("pool", "send", "kite-1", "agent", f"more\n@@sh touch {pools.path}/more")
+    until(lambda: (pools.path / "sent").exists() and (pools.path / "more").exists(), "what was sent")
+    assert pools.run("pool", "send", "kite-1", "nowhere", "x").code == 4
+
+
+def test_the_check_writes_a_line(pools: Pools) -> None:
+    """`[time] worker state evidence`, silently, to the log of the pool; a failed worker makes it exit with 1."""
+    pools.begin()
+    pools.ok("dispatch", "--repo", "kite", "--wait", "--command", "one")
+    done = pools.ok("pool", "check", "kite-1", "kite", "--silent")
+    assert (done.out, done.err) == ("", "")
+    (line,) = pools.log.read_text().splitlines()
+    assert line.startswith("[20")
+    assert "] kite-1 completed it ended its turn (hook Stop) since " in line
+
+
+def test_a_worker_is_let_go_and_destroyed(pools: Pools) -> None:
+    """Work that is nowhere else is not destroyed without force; a worker at a task not at all."""
+    pools.begin()
+    gate = pools.path / "gate"
+    pools.ok("dispatch", "--repo", "kite", "--command", f"work\n@@wait {gate}\n@@sh echo x >NEW")
+    assert "works on" in pools.run("pool", "destroy", "kite-1", "--force").err
+    gate.touch()
+    pools.until_state("completed")
+    refused = pools.run("pool", "destroy", "kite-1")
+    assert (refused.code, "kite-1 has 1 changed files" in refused.err) == (1, True)
+    pools.ok("pool", "release", "kite-1")
+    assert pools.worker()["state"] == "none"
+    pools.ok("pool", "destroy", "kite-1", "--force")
+    assert not pools.clone().exists()
+    assert pools.worker()["state"] == "absent"
+
+
+def test_what_an_agent_asks_is_a_state(pools: Pools) -> None:
+    """One that waits for a permission is waiting, with its words, until it goes on."""
+    pools.begin()
+    gate = pools.path / "gate"
+    pools.ok("dispatch", "--repo", "kite", "--command", f"work\n@@ask\n@@wait {gate}")
+    seen = pools.until_state("waiting")
+    assert "Claude needs your permission to use Bash" in seen["evidence"]
+    gate.touch()
+    pools.until_state("completed")
