@@ -64,7 +64,7 @@ def sqlite_at(path: Path, version: int) -> None:
         connection.execute(step.sql)
     connection.pragma("user_version", version)
     if version:
-        tx = SqliteTx(connection, 1, Leases(path.parent))
+        tx = SqliteTx(connection.cursor(), 1, Leases(path.parent))
         tx.run("INSERT INTO cursors (name, position, updated_at) VALUES ('alerts', '7', 0)")
     connection.close()
 

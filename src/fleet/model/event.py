@@ -305,9 +305,12 @@ _encoder = msgspec.json.Encoder(order="sorted")
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
+_KINDS = {kind: str(kind.__struct_config__.tag) for kind in EVENTS}
+
+
 def kind_of(event: Event | type[Event]) -> str:
     """The event's name in the ledger."""
-    return str(event.__struct_config__.tag)
+    return _KINDS[event if isinstance(event, type) else type(event)]
 
 
 def encode(event: Event) -> bytes:

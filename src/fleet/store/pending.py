@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
 T = TypeVar("T")
+Waiting: TypeAlias = "dict[AbstractEventLoop, list[Future[None]]]"
+_lock = threading.Lock()  # between those who begin to wait and the writer; held for a few instructions, so one does
 
 
 class Pending(Generic[T]):
     """A value that the writer will have after its commit, or the error that it met. Set once."""
 
-    __slots__ = ("_done", "_error", "_lock", "_loops", "_threads", "_value")
+    __slots__ = ("_done", "_error", "_loops", "_threads", "_value")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._done = False
-        self._value: T | None = None
+        self._value: Any = None
         self._error: BaseException | None = None
-        self._threads: list[Callable[[], object]] = []
+        self._threads: list[threading.Event] = []
         self._loops: list[tuple[AbstractEventLoop, Future[None]]] = []
 
     def resolve(self, value: T) -> None:
@@ -37,14 +38,17 @@ class Pending(Generic[T]):
         """The value, waiting for it if need be; raises what the verb raised."""
         if not self._done:
             arrived = threading.Event()
-            with self._lock:
+            with _lock:
                 if self._done:
                     arrived.set()
                 else:
-                    self._threads.append(arrived.set)
+                    self._threads.append(arrived)
             if not arrived.wait(timeout):
                 raise TimeoutError("the store has not answered in time")
-        return self._take()
+        if self._error is not None:
+            raise self._error
+        value: T = self._value
+        return value
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._done:
@@ -52,38 +56,32 @@ class Pending(Generic[T]):
 
             loop = asyncio.get_running_loop()
             arrived = loop.create_future()
-            with self._lock:
+            with _lock:
                 waits = not self._done
                 if waits:
                     self._loops.append((loop, arrived))
             if waits:
                 yield from arrived
-        return self._take()
+        return self.result()
 
-    def _take(self) -> T:
-        if self._error is not None:
-            raise self._error
-        return cast(T, self._value)
-
-    def _finish(self, value: T | None, error: BaseException | None) -> list[tuple[AbstractEventLoop, Future[None]]]:
+    def _finish(self, value: T | None, error: BaseException | None, waiting: Waiting) -> None:
         """Wake the threads that wait; the loops are for the caller to wake, all of a batch at once."""
-        with self._lock:
+        with _lock:
             self._value, self._error = value, error
             self._done = True
-        for wake in self._threads:
-            wake()
-        return self._loops
+        for arrived in self._threads:
+            arrived.set()
+        for loop, future in self._loops:
+            waiting.setdefault(loop, []).append(future)
 
 
 def answer(values: Iterable[tuple[Pending[Any], Any]], errors: Iterable[tuple[Pending[Any], BaseException]]) -> None:
     """Answer a whole batch. Each loop is woken once: woken for every answer, it would fight the writer for the GIL."""
-    waiting: dict[AbstractEventLoop, list[Future[None]]] = {}
+    waiting: Waiting = {}
     for pending, value in values:
-        for loop, arrived in pending._finish(value, None):
-            waiting.setdefault(loop, []).append(arrived)
+        pending._finish(value, None, waiting)
     for pending, error in errors:
-        for loop, arrived in pending._finish(None, error):
-            waiting.setdefault(loop, []).append(arrived)
+        pending._finish(None, error, waiting)
     for loop, futures in waiting.items():
         try:
             loop.call_soon_threadsafe(_arrive, futures)

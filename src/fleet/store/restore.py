@@ -76,7 +76,7 @@ def _agrees(connection: apsw.Connection) -> bool:
     fresh = apsw.Connection(":memory:")
     try:
         run_migrations(fresh)
-        rebuilt, tx = Rebuilt(), SqliteTx(fresh, 0, Leases(Path()))
+        rebuilt, tx = Rebuilt(), SqliteTx(fresh.cursor(), 0, Leases(Path()))
         rebuilt.into(tx, ([ledger.entry(row)] for row in connection.execute(_EVENTS)))
         same = all(fresh.execute(sql).fetchall() == connection.execute(sql).fetchall() for sql in _folded(fresh))
     finally:

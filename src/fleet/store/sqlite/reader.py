@@ -39,17 +39,18 @@ class SqliteReader:
             self._connection = self._open()
             try:
                 self._check_version()
+                self._cursor = self._connection.cursor()
             except BaseException:
                 self.close()
                 raise
 
     def read(self, ask: Callable[[Tx], T]) -> T:
         with translated(self.path):
-            self._connection.execute("BEGIN")  # one snapshot
+            self._cursor.execute("BEGIN")  # one snapshot
             try:
-                return ask(SqliteTx(self._connection, self._clock(), self._leases))
+                return ask(SqliteTx(self._cursor, self._clock(), self._leases))
             finally:
-                self._connection.execute("ROLLBACK")
+                self._cursor.execute("ROLLBACK")
 
     def write(self, body: Callable[[Tx], T]) -> Pending[T]:  # noqa: ARG002  # refused, whatever it is
         raise StoreReadOnly("this view of the store is for reading")

@@ -24,9 +24,9 @@ class SqliteTx:
     for_update = ""  # the whole database is held
     skip_locked = ""
 
-    def __init__(self, connection: apsw.Connection, now: int, leases: Leases) -> None:
-        self._connection = connection
-        self._execute = connection.cursor().execute  # one for all: every answer is fetched whole
+    def __init__(self, cursor: apsw.Cursor, now: int, leases: Leases) -> None:
+        self._connection = cursor.connection
+        self._execute = cursor.execute  # one cursor for all: every answer is fetched whole
         self.now = now
         self._leases = leases
         self.present = leases.present
@@ -46,8 +46,8 @@ class SqliteTx:
         if self.counted:
             counted, self.counted = counts.encode(self.counted), {}
         self._execute(_EVENT, (*values, counted))
-        self.newest = self._connection.last_insert_rowid()
-        return self.newest
+        newest = self.newest = self._connection.last_insert_rowid()
+        return newest
 
     def many(self, sql: str, values: Iterable[tuple[Value, ...]]) -> None:
         self._connection.executemany(sql, values)

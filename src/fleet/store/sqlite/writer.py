@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
-from fleet.errors import StoreError
+from fleet.errors import StoreBusy, StoreError
 from fleet.store import migrate
 from fleet.store.bell import Ringer, SocketBell
 from fleet.store.clock import Clock, utc_ms
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fleet.store.engine import Tx
 
 T = TypeVar("T")
-CHECKPOINT_PAGES = 4000
+LOG_PAGES = 4000  # with so many, the log is moved into the database
 OLDEST_SAFE = (3, 51, 3)  # before it, several writing processes could corrupt a WAL database
 
 
@@ -50,13 +50,16 @@ class SqliteWriter:
         grouped: bool = False,
         after_commit: Callable[[], None] | None = None,
         busy_seconds: float = 30,
+        log_pages: int = LOG_PAGES,
     ) -> None:
         import threading
 
         self.path = path
         self._bells = bells
         self._name = str(path)
-        self._wal_pages = 0
+        self._log_pages = log_pages
+        self._pages = 0  # of the log, now
+        self._checkpoint_at = log_pages
         self._taken_over = 0  # the last event that the counts were brought up to, as far as is known here
         self._clock = clock
         self._after_commit = after_commit
@@ -70,6 +73,7 @@ class SqliteWriter:
             self._home = Watched(path.parent)
             try:
                 self._connection = self._open()
+                self._cursor = self._connection.cursor()
                 self._ringer = Ringer(bells)
             except BaseException:
                 self._lock.close()
@@ -159,18 +163,26 @@ class SqliteWriter:
             if self._after_commit is not None:
                 self._after_commit()
         answer(done, refused)
-        if self._wal_pages >= CHECKPOINT_PAGES:
+        if self._pages >= self._checkpoint_at:
             self._checkpoint()
 
     def _note_wal(self, connection: apsw.Connection, name: str, pages: int) -> int:  # noqa: ARG002  # SQLite's signature
-        self._wal_pages = pages
+        if pages < self._pages:  # the log began anew
+            self._checkpoint_at = self._log_pages
+        self._pages = pages
         return apsw.SQLITE_OK
 
     def _checkpoint(self) -> None:
-        """Move what was committed from the log into the database. Not under the lock: other writers go on meanwhile."""
-        self._wal_pages = 0
-        with contextlib.suppress(apsw.Error):  # nothing is lost by leaving it to the next one
+        """Move what was committed from the log into the database: first without the lock, so that other writers go on
+        meanwhile; then, under it, the little that they have added. Only a log that was moved whole begins anew.
+
+        Not at once again: somebody reads what is in the log, or another process is at it.
+        """
+        self._checkpoint_at = self._pages + self._log_pages // 4
+        with contextlib.suppress(apsw.Error, StoreBusy):  # nothing is lost by leaving it to the next one
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            with self._writing, self._lock:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def _refuse_replaced(self) -> None:
         """What is written to a database that was put aside would be lost."""
@@ -197,8 +209,9 @@ class SqliteWriter:
     ) -> tuple[list[tuple[Pending[Any], Any]], list[tuple[Pending[Any], Exception]]]:
         done: list[tuple[Pending[Any], Any]] = []
         refused: list[tuple[Pending[Any], Exception]] = []
-        connection, tx = self._connection, SqliteTx(self._connection, 0, self._leases)
-        connection.execute("BEGIN IMMEDIATE")
+        connection, tx = self._connection, SqliteTx(self._cursor, 0, self._leases)
+        execute = self._cursor.execute
+        execute("BEGIN IMMEDIATE")
         try:
             for body, pending in batch:
                 tx.now = self._clock()
@@ -213,7 +226,7 @@ class SqliteWriter:
                     refused.append((pending, exc))
             if tx.counted or tx.newest - self._taken_over >= counts.BEHIND:
                 self._taken_over = counts.keep_up(connection, tx.newest, tx.counted)
-            connection.execute("COMMIT")
+            execute("COMMIT")
         except BaseException:
             self._leases.present.clear()  # who was seen in what is now undone
             if connection.in_transaction:
@@ -223,7 +236,7 @@ class SqliteWriter:
 
     def _apart(self, body: Callable[[Tx], T], tx: SqliteTx) -> T:
         """Run one of several; what it wrote before it was refused is taken back."""
-        own = SqliteTx(self._connection, tx.now, self._leases)
+        own = SqliteTx(self._cursor, tx.now, self._leases)
         self._connection.execute("SAVEPOINT one")
         try:
             with translated(self.path):
