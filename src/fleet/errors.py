@@ -26,6 +26,7 @@
     │   ├── HostBusy            retry    the provider of the host asks to wait
     │   ├── HostAsleep          retry    the host fell asleep while something was to run on it
     │   ├── HostMissing         retry    the provider of the host says that there is no such host
+    │   │   └── HostGone        retry    it has said so several times, over some time, and shows others
     │   ├── HostUnfit                    the host cannot be used as it is set up
     │   │   └── HostUntrusted            the host's key is not one that is believed
     │   └── NotStarted          retry    the host did not start the session; nothing ran
@@ -206,6 +207,10 @@ class HostAsleep(TransportError):
 
 class HostMissing(TransportError):
     """The provider of the host says that there is no such host. It has said so in error before."""
+
+
+class HostGone(HostMissing):
+    """The provider of the host has said several times, over some time, that there is no such host, and shows others."""
 
 
 class HostUnfit(TransportError):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fleet.store.store import Store
     from fleet.supervisor.house import House, Only, OnlyPools, OnlyVerify
     from fleet.supervisor.journal import Echo
+    from fleet.supervisor.messenger import Messenger
 
 
 def open_reads(home: Home, settings: Settings) -> Reads:
@@ -258,6 +259,7 @@ def open_house(
     model: str | None,
     echo: Echo | None,
     only: Only | OnlyPools | OnlyVerify | None = None,
+    name: str = "",
 ) -> House:
     """What a supervisor needs, on this machine."""
     import os
@@ -272,7 +274,7 @@ def open_house(
     store = open_store(home, settings, grouped=True)
     journal = Journal(home.logs, echo)
     return House(
-        name=f"sup-{os.urandom(4).hex()}",
+        name=name or f"sup-{os.urandom(4).hex()}",
         store=store,
         home=home,
         settings=settings,
@@ -369,6 +371,17 @@ def open_alerting(home: Home, settings: Settings, say: Callable[[str], object]) 
         secrets=lambda name: lookup(home, name),
         carrier=lambda: HttpCarrier(lambda name: lookup(home, name), say),
     )
+
+
+def open_messenger(home: Home, settings: Settings) -> Messenger:
+    """Who sends alerts for a command that may find no supervisor up. To be made before what may raise them."""
+    import os
+
+    from fleet.model.ids import CHECK
+    from fleet.supervisor.messenger import Messenger
+
+    name = f"{CHECK}{os.urandom(4).hex()}"
+    return Messenger(open_house(home, settings, coder=None, model=None, echo=None, name=name))
 
 
 def mirroring(home: Home, settings: Settings, reads: Reads) -> Callable[[], object]:

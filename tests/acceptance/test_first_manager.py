@@ -135,9 +135,8 @@ def test_health(cli: Cli, machines: dict[str, Machine]) -> None:
     """`fleet health`: one line and 0; who is ill and 1, the vanished first; quietly nothing; the lines of the log."""
     assert cli.ok("health")[1:] == ("OK: All 8 sprites healthy\n", "")
     assert cli.ok("health", "--quiet")[1:] == ("", "")
-    cli.ok("config", "set", "timeouts.health_probe=2")
     machines["sprite-mobile-conductor"].faults.vanished = True
-    machines["mallet"].faults.hang = True
+    machines["mallet"].faults.close_early = True
     ill = "UNHEALTHY sprites:\n  sprite-mobile-conductor: api:not_found\n  mallet: unresponsive\n"
     for words in ([], ["--quiet"]):
         done = cli.run("health", *words)

@@ -168,7 +168,8 @@ def test_other_formats(ill: Cli) -> None:
         ("mallet", "no", "unresponsive"),
     ]
     markdown = ill.ok("report", "--no-probe", "--format", "md").out
-    assert "| dev-workspace-01 | mallet | ssh | dev | workspace | down | no |  |  | no | unresponsive |\n" in markdown
+    row = "| dev-workspace-01 | mallet | ssh | dev | workspace | down | no |  |  | no | unresponsive | 0 | 1 |  |  |\n"
+    assert row in markdown
     assert "\n- mallet: unresponsive: cannot reach host" in markdown
     html = ill.ok("report", "--no-probe", "--format", "html").out
     assert html.startswith("<!doctype html>")

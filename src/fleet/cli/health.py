@@ -21,6 +21,9 @@ from fleet.cli.parsing import add_selection
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.projections.machines import Machines
+    from fleet.supervisor.messenger import Messenger
+
+SEND_SECONDS = 30.0  # for alerts; what is left is sent by the next check
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,9 +37,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Look at all, judge, log, tell."""
     from fleet.cli.machines import look, selected
 
-    found, signalled = look(selected(args, context), context, wake=True)
-    if signalled:
-        return signalled
+    hosts = selected(args, context)
+    messenger = _messenger(context)
+    try:
+        found, signalled = look(hosts, context, wake=True)
+        if signalled:
+            return signalled
+        _tell(messenger, context)
+    finally:
+        if messenger is not None:
+            messenger.close()
     ill = _ill(found)
     _log(args.log or _log_file(context), ill, found, context)
     if context.json:
@@ -57,6 +67,26 @@ def _ill(found: Machines) -> list[tuple[str, str]]:
     fault = [("api", found.api_fault)] if found.api_fault else []
     ill = [(machine.api_name, machine.reason) for machine in found.machines if machine.healthy is False]
     return fault + sorted(ill, key=lambda one: not one[1].startswith("api:"))
+
+
+def _messenger(context: Context) -> Messenger | None:
+    """Who tells people of what changes; None where nobody is to be told, or nothing can be recorded."""
+    from fleet import wiring
+    from fleet.errors import StoreError
+
+    if not context.settings.alerts.enabled:
+        return None
+    try:
+        return wiring.open_messenger(context.home, context.settings)
+    except StoreError as exc:
+        context.note(f"note: nobody is alerted: {exc}")
+        return None
+
+
+def _tell(messenger: Messenger | None, context: Context) -> None:
+    """Send the alerts. The check is what it is, whether they arrive or not."""
+    for left in messenger.send(SEND_SECONDS) if messenger is not None else ():
+        context.note(f"note: the alert to {left.channel} is not sent yet; the next check tries again")
 
 
 def _warn(found: Machines, context: Context) -> None:

@@ -1,4 +1,4 @@
-"""The machines that sessions run on: list them, declare one, probe it, give it no more work.
+"""The machines that sessions run on: list them, declare one, probe it, see how it answered, give it no more work.
 
 Examples:
   fleet hosts
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.cli.parsing import add_verb
+from fleet.cli.parsing import add_verb, moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fleet.projections.hosts import HostView
 
 ADD = "fleet hosts add builder-1 host=builder.example.com working_directory=/srv/work agent_binary=claude"
+HISTORY = "fleet hosts history builder-1 --since 7d --json"
+DAY_MS = 86_400_000
 HEADER = ("HOST", "KIND", "STATE", "SINCE", "BUSY", "MS", "CAN", "EVIDENCE")
 
 
@@ -34,6 +36,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     remove.add_argument("name", metavar="NAME", help="a host")
     probe = add_verb(verbs, "probe", "ask hosts whether they can run sessions", "fleet hosts probe builder-1")
     probe.add_argument("names", metavar="NAME", nargs="*", help="hosts; all where none is named")
+    history = add_verb(verbs, "history", "how a host has answered over time", "fleet hosts history builder-1", HISTORY)
+    history.add_argument("name", metavar="NAME", help="a host, by either name")
+    history.add_argument(
+        "--since", metavar="T", type=moment, help="from when on: 2h, 7d, 14:30 or 2026-01-31; a day if not given"
+    )
     for name, text in (("drain", "give a host no new work; what runs on it goes on"), ("resume", "give it work again")):
         verb = add_verb(verbs, name, text, f"fleet hosts {name} builder-1")
         verb.add_argument("name", metavar="NAME", help="a host")
@@ -49,6 +56,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             return _say(context, {"removed": args.name}, f"Removed {args.name} from {context.home.toml}")
         case "probe":
             return _probe(args.names, context)
+        case "history":
+            return _history(args, context)
         case "drain" | "resume":
             verbs = context.host_verbs
             host = verbs.drain(args.name) if args.verb == "drain" else verbs.resume(args.name)
@@ -80,6 +89,22 @@ def _probe(names: Sequence[str], context: Context) -> int:
 def _probed(host: Host) -> str:
     took = f" in {host.latency_ms} ms" if host.latency_ms is not None else ""
     return f"{host.name}: {host.state}{took}: {host.evidence}"
+
+
+def _history(args: argparse.Namespace, context: Context) -> int:
+    from fleet.cli.host_history import drawn
+    from fleet.cli.words import now_ms
+    from fleet.policy.selection import called, select
+    from fleet.projections.availability import history
+
+    (host, *_) = select(context.settings.hosts, names=[args.name])
+    now = now_ms()
+    found = history(context.reads, host.name, since=args.since if args.since is not None else now - DAY_MS, now=now)
+    if context.json:
+        context.print_json(found)
+    else:
+        context.print("\n".join(drawn(found, called(host))))
+    return 0
 
 
 def _list(context: Context) -> int:

@@ -23,7 +23,7 @@ CLEAR = "\x1b[H\x1b[2J"
 def machine_part(args: argparse.Namespace, hosts: list[Host], context: Context) -> int:
     """Look, or recall, and print. On a terminal the rows come as the answers do; else in the order of the settings."""
     if args.no_probe:
-        _print(args, hosts, recalled(hosts, context), context)
+        _print(args, hosts, recalled(hosts, context), context, recalls=True)
         return 0
     if not context.out.isatty():
         found, code = _looked(args, hosts, context)
@@ -85,15 +85,15 @@ def head(args: argparse.Namespace, hosts: Sequence[Host], width: int, context: C
     return "\n".join([f"Fleet Status ({title})", "=" * _rule(width), names, "-" * _rule(width)])
 
 
-def row(machine: Machine, width: int) -> str:
-    """One machine. What is wrong with it, or not known, stands behind the columns."""
+def row(machine: Machine, width: int, *, recalls: bool = False) -> str:
+    """One machine. What is wrong with it, or not known, stands behind the columns; and when, where it is recalled."""
     return _cells(
         _names(machine.name, machine.api_name),
         machine.status,
         _yes(machine.responsive),
         "-" if machine.ms is None else str(machine.ms),
         _yes(machine.coder),
-        _note(machine),
+        _note(machine, recalls=recalls),
         width=width,
     )
 
@@ -106,11 +106,13 @@ def foot(found: Machines, width: int) -> str:
     return "\n".join(["-" * _rule(width), *fault, " | ".join(totals)])
 
 
-def _print(args: argparse.Namespace, hosts: list[Host], found: Machines, context: Context) -> None:
+def _print(
+    args: argparse.Namespace, hosts: list[Host], found: Machines, context: Context, *, recalls: bool = False
+) -> None:
     width = _width(hosts)
     context.print(head(args, hosts, width, context))
     for machine in found.machines:
-        context.print(row(machine, width))
+        context.print(row(machine, width, recalls=recalls))
     context.print(foot(found, width))
 
 
@@ -124,7 +126,7 @@ def _wakes(args: argparse.Namespace, context: Context) -> bool:
     return bool(args.wake or context.settings.status.wake)
 
 
-def _note(machine: Machine) -> str:
+def _note(machine: Machine, *, recalls: bool) -> str:
     from fleet.cli.transcript import one_line, printable
     from fleet.cli.words import ago
 
@@ -133,8 +135,11 @@ def _note(machine: Machine) -> str:
     if machine.asleep:
         return "; ".join(["asleep", answered, *told])
     if machine.healthy is not True:
+        lasting = machine.since is not None and machine.since != machine.probed_at
+        told += [f"so since {ago(machine.since or 0)}"] if lasting else []
         return "; ".join([*told, answered])
-    return "; ".join(told)
+    probed = [f"probed {ago(machine.probed_at)}"] if recalls and machine.probed_at else []
+    return "; ".join([*told, *probed])
 
 
 def _names(name: str, api_name: str) -> str:

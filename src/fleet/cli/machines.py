@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fleet.policy.selection import called, select
@@ -95,18 +95,18 @@ def look(
 
     A machine whose answer was not waited for is not among them.
     """
-    from fleet.projections.machines import counted, look_everywhere, program_of, seen_now
+    from fleet.projections.machines import counted, look_everywhere, program_of, seen_now, to_keep
 
     known = {host.name: host for host in context.reads.hosts()}
     live = context.reads.sessions(live=True)
-    looks: list[Look] = []
+    looks: dict[str, Look] = {}
     machines: list[Machine] = []
 
     def take(host: Host, look: Look) -> None:
         here = [session for session in live if session.host == host.name]
         program = program_of(host, context.settings)
         machine = seen_now(host, look, known.get(host.name), program, here)
-        looks.append(look)
+        looks[host.name] = look
         machines.append(machine)
         if tell is not None:
             tell(machine)
@@ -114,22 +114,21 @@ def look(
     code = until_signal(
         lambda: look_everywhere(hosts, lambda host: way_to(host, context), context.settings, wake=wake, tell=take)
     )
-    _keep([look.found for look in looks if look.found], known, context)
-    return counted(hosts, machines), code
+    found = counted(hosts, machines)
+    fault = found.api_fault
+    kept = [to_keep(looks[each.name], each, known.get(each.name), api_fault=fault) for each in machines]
+    _keep([host for host in kept if host is not None], fault, context)
+    return found, code
 
 
-def _keep(found: Sequence[model.Host], known: Mapping[str, model.Host], context: Context) -> None:
+def _keep(found: Sequence[model.Host], api_fault: str | None, context: Context) -> None:
     """Tell the store. A home that cannot be written is no reason to show nothing."""
-    import msgspec
-
     from fleet import wiring
+    from fleet.control.watching import keep
     from fleet.errors import StoreError
 
     try:
-        with contextlib.closing(wiring.open_store(context.home, context.settings)) as store:
-            for host in found:
-                before = known.get(host.name)
-                kept = msgspec.structs.replace(host, draining=before.draining) if before else host
-                store.probed(kept, by=wiring.whoami()).result()
+        with contextlib.closing(wiring.open_store(context.home, context.settings, grouped=True)) as store:
+            keep(store, found, api_fault, context.settings.health, by=wiring.whoami())
     except StoreError as exc:
         context.note(f"note: what was found is not kept: {exc}")

@@ -13,13 +13,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fleet.cli.parsing import add_selection
+from fleet.cli.parsing import add_selection, moment
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
+    from fleet.projections.availability import Availability
     from fleet.projections.machines import Machines
 
 COLUMNS = ("name", "api_name", "kind", "team", "role", "status", "responsive", "ms", "coder", "healthy", "reason")
+OVER_TIME = ("uptime_pct", "probes", "ms_mean", "ms_most")  # the columns that follow
+HEADER = (*COLUMNS, *OVER_TIME)
+WEEK_MS = 7 * 86_400_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write it there, in one step")
     parser.add_argument("--format", choices=["json", "md", "csv", "html"], default="json", help="json if not given")
     add_selection(parser)
+    parser.add_argument(
+        "--since",
+        metavar="T",
+        type=moment,
+        help="count availability from then on: 24h, 30d, a date; a week if not given",
+    )
     parser.add_argument("--no-probe", action="store_true", help="report what the last probes found")
     parser.add_argument("--wake", action="store_true", help="wake sleeping hosts to probe them")
 
@@ -39,7 +49,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     found, signalled = machines(args, selected(args, context), context)
     if signalled:
         return signalled
-    text = FORMATS["json" if context.json else args.format](report_of(found))
+    text = FORMATS["json" if context.json else args.format](report_of(found, _availability(args, found, context)))
     if args.output is None:
         context.out.write(text)
         return 0
@@ -49,7 +59,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def report_of(found: Machines) -> dict[str, Any]:
+def _availability(args: argparse.Namespace, found: Machines, context: Context) -> dict[str, Availability]:
+    """How each of them has answered over time, this look among it."""
+    from fleet.cli.words import now_ms
+    from fleet.projections.availability import availability
+
+    since = args.since if args.since is not None else now_ms() - WEEK_MS
+    totals = context.reads.probe_totals(since=since)
+    names = [machine.name for machine in found.machines]
+    return {name: availability([totals[name]] if name in totals else [], since) for name in names}
+
+
+def report_of(found: Machines, over_time: dict[str, Availability]) -> dict[str, Any]:
     """The report of the first Fleet Manager, with more in it; `sprites` holds hosts of every kind."""
     from datetime import UTC, datetime
 
@@ -67,6 +88,7 @@ def report_of(found: Machines) -> dict[str, Any]:
         "asleep": found.asleep,
         "unknown": found.unknown,
         "warnings": [f"{each.api_name}: {text}" for each in found.machines for text in each.warnings],
+        "availability": over_time,
         "fleet": __version__,
     }
 
@@ -79,13 +101,20 @@ def _json(report: dict[str, Any]) -> str:
 
 def _rows(report: dict[str, Any]) -> list[list[str]]:
     """The cells of the table, each on one line."""
-    return [[_cell(getattr(machine, name)) for name in COLUMNS] for machine in report["sprites"]]
+    over_time = report["availability"]
+    return [
+        [_cell(getattr(machine, name)) for name in COLUMNS]
+        + [_cell(getattr(over_time[machine.name], name)) for name in OVER_TIME]
+        for machine in report["sprites"]
+    ]
 
 
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else " ".join(str(value).split())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else " ".join(str(value).split())
 
 
 def _summary(report: dict[str, Any]) -> str:
@@ -94,7 +123,7 @@ def _summary(report: dict[str, Any]) -> str:
 
 def _markdown(report: dict[str, Any]) -> str:
     lines = ["# Fleet report", "", f"{report['timestamp']}: {_summary(report)}.", ""]
-    lines += [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    lines += [f"| {' | '.join(HEADER)} |", f"|{'---|' * len(HEADER)}"]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in _rows(report)]
     told = [*report["errors"], *report["warnings"]]
     return "\n".join([*lines, *(["", *(f"- {' '.join(each.split())}" for each in told)] if told else [])]) + "\n"
@@ -105,7 +134,7 @@ def _csv(report: dict[str, Any]) -> str:
     import io
 
     text = io.StringIO()
-    csv.writer(text).writerows([COLUMNS, *_rows(report)])
+    csv.writer(text).writerows([HEADER, *_rows(report)])
     return text.getvalue()
 
 
@@ -116,7 +145,7 @@ def _html(report: dict[str, Any]) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
     told = [*report["errors"], *report["warnings"]]
-    rows = [line([*COLUMNS], "th"), *(line(row, "td") for row in _rows(report))]
+    rows = [line([*HEADER], "th"), *(line(row, "td") for row in _rows(report))]
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Fleet report</title>',

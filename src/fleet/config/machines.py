@@ -68,7 +68,15 @@ class Sprites(Section, frozen=True, kw_only=True):
 
 
 class Health(Section, frozen=True, kw_only=True):
-    """What `fleet health` leaves behind."""
+    """What `fleet health` leaves behind, and when people hear of it."""
+
+    alert_after: Annotated[
+        int,
+        Meta(ge=1, le=100, description="How many checks in a row must find a machine down before an alert is raised."),
+    ] = 1
+    keep_days: Annotated[
+        int, Meta(ge=1, le=3650, description="For how many days it is kept how machines answered their probes.")
+    ] = 30
 
     log_file: Annotated[str, Meta(description="The file in the home, or anywhere, that gets a line of each check.")] = (
         "logs/healthcheck.log"

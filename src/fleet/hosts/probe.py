@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from datetime import datetime
 
 import msgspec
 
-from fleet.errors import TransportError
+from fleet.errors import HostGone, HostMissing, TransportError
 from fleet.hosts.transport import Completed, SupportsSight, Transport
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 
 # Says who we are there; then, where a person asks, the facts; the last word is `fit`, or why it is not.
-SCRIPT = """
+# Of a coder's login it tells the time that stands in its file, and whether it can renew itself; never what is secret.
+SCRIPT = r"""
 id -u
 if [ -n "$3" ]; then
     now=$(date +%s) disk=$(df -Pk -- "${1:-.}" 2>/dev/null | awk 'NR == 2 { print $5 }') coder=no
     if command -v "$3" >/dev/null 2>&1; then coder=yes; fi
-    echo "now=$now disk=$disk coder=$coder"
+    printf '%s' "now=$now disk=$disk coder=$coder"
+    for login in claude:.claude/.credentials.json:expiresAt codex:.codex/auth.json:last_refresh; do
+        file=${login#*:} key=${login##*:}
+        file=$HOME/${file%:*}
+        if [ ! -r "$file" ]; then continue; fi
+        at=$(tr -d ' \n' <"$file" | sed -n 's/.*"'"$key"'":"\{0,1\}\([0-9TZ:.+-]*\).*/\1/p') renews=no
+        if grep -Eq '"refresh_?[Tt]oken" *: *"[^"]' "$file"; then renews=yes; fi
+        printf '%s' " ${login%%:*}_login=$at/$renews"
+    done
+    echo
 fi
 if [ -n "$1" ]; then
     if ! cd -- "$1" 2>/dev/null; then echo "there is no directory $1"; exit; fi
@@ -29,12 +41,22 @@ echo fit
 """
 
 
+class Login(msgspec.Struct, frozen=True, kw_only=True):
+    """How a coder is logged in there, by the file that it keeps."""
+
+    coder: str
+    expires_at: int | None = None  # UTC milliseconds
+    renewed_at: int | None = None
+    renews: bool = False  # whether it holds what renews it
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a machine tells of itself, as far as it does."""
 
     coder: bool | None = None  # whether the coder's program is found there
     disk_used_pct: int | None = None  # of the disk that work happens on
     clock_ahead_seconds: int | None = None  # of ours
+    logins: tuple[Login, ...] = ()
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -48,7 +70,7 @@ class Probed(msgspec.Struct, frozen=True):
 async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float, coder: str = "") -> Probed:
     """Ask a machine once, for not longer than that. With the name of a coder's program, for further facts too."""
     now, began = time.time_ns() // 1_000_000, time.monotonic()
-    up, took, as_root, facts = False, None, False, Facts()
+    state, took, as_root, facts = "down", None, False, Facts()
     words = ["sh", "-c", SCRIPT, "probe", reach.working_directory, reach.agent_binary, coder]
     try:
         async with asyncio.timeout(seconds):
@@ -57,17 +79,22 @@ async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float
         evidence = f"no answer within {seconds:g} s"
     except TransportError as exc:
         evidence = str(exc)
+        if isinstance(exc, HostMissing) and not isinstance(exc, HostGone):  # no single answer of that kind is believed
+            state = "unknown"
     else:
         took = round((time.monotonic() - began) * 1000)
         up, as_root, facts, evidence = _read(done, with_facts=bool(coder))
+        state = "up" if up else "down"
     host = Host(
         name=name,
         kind=reach.kind,
-        state="up" if up else "down",
+        state=state,
         since=now,
         evidence=evidence,
         latency_ms=took,
         probed_at=now,
+        answered_at=now if took is not None else None,
+        coder=facts.coder,
     )
     return Probed(host, as_root, facts)
 
@@ -81,7 +108,7 @@ async def sighted(name: str, reach: Reach, transport: SupportsSight) -> Host:
     return Host(
         name=name,
         kind=reach.kind,
-        state="up" if up else "down",
+        state="up" if up else "down" if seen.presence == "missing" else "unknown",
         since=now,
         evidence=evidence,
         latency_ms=round((time.monotonic() - began) * 1000),
@@ -107,4 +134,22 @@ def _facts(said: dict[str, str]) -> Facts:
         coder=said["coder"] == "yes" if "coder" in said else None,
         disk_used_pct=int(disk) if disk.isdecimal() else None,
         clock_ahead_seconds=int(now) - round(time.time()) if now.isdecimal() else None,
+        logins=tuple(login for name, word in said.items() if (login := _login(name, word))),
     )
+
+
+def _login(name: str, word: str) -> Login | None:
+    coder, is_login, _ = name.partition("_login")
+    at, slash, renews = word.rpartition("/")
+    if not is_login or not slash:
+        return None
+    if at.isdecimal():
+        return Login(coder=coder, expires_at=int(at), renews=renews == "yes")
+    return Login(coder=coder, renewed_at=_moment(at), renews=renews == "yes")
+
+
+def _moment(text: str) -> int | None:
+    """UTC milliseconds of a time as files have it."""
+    with contextlib.suppress(ValueError):
+        return int(datetime.fromisoformat(text).timestamp() * 1000)
+    return None

@@ -45,6 +45,9 @@ def supervisor_subject(supervisor: str) -> str:
     return f"supervisor/{supervisor}"
 
 
+CHECK = "check-"  # how a command names itself that sends alerts and is no supervisor
+
+
 def channel_subject(channel: str) -> str:
     """The chain of a channel: what was sent there."""
     return f"channel/{channel}"

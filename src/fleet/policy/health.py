@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 DISK_NEARLY_FULL_PCT = 90
 CLOCK_OFF_SECONDS = 10
+LOGIN_IDLE_DAYS = 30  # what renews a login does not live much longer by itself
+DAY_MS = 86_400_000
+DENIALS = 2  # in a row, before a machine that its provider alone denies is called down
 API_FAULTS = frozenset({"not_found", "error"})
 
 
@@ -30,7 +33,7 @@ def warnings(
     *, coder: bool | None, program: str, disk_used_pct: int | None, clock_ahead_seconds: int | None
 ) -> list[str]:
     """What a person should see to, though the machine answers."""
-    told = []
+    told: list[str] = []
     if coder is False:
         told.append(f"{program} is not found")
     if disk_used_pct is not None and disk_used_pct >= DISK_NEARLY_FULL_PCT:
@@ -38,6 +41,16 @@ def warnings(
     if clock_ahead_seconds is not None and abs(clock_ahead_seconds) >= CLOCK_OFF_SECONDS:
         told.append(f"its clock is {abs(clock_ahead_seconds)} s {'ahead' if clock_ahead_seconds > 0 else 'behind'}")
     return told
+
+
+def login_warning(coder: str, *, expires_at: int | None, renewed_at: int | None, renews: bool, now: int) -> str | None:
+    """Whether a coder's login has expired. One that renews itself has only when nobody has used it for long."""
+    days = (now - (expires_at or renewed_at or now)) // DAY_MS
+    if expires_at is not None and expires_at < now and not renews:
+        return f"the login of {coder} has expired"
+    if days >= LOGIN_IDLE_DAYS:
+        return f"the login of {coder} was not renewed for {days} days: it may have expired"
+    return None
 
 
 def api_fault(statuses: Sequence[str], reasons: Sequence[str]) -> str | None:

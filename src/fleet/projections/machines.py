@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 from fleet.config.machines import Host
 from fleet.config.settings import Settings
 from fleet.hosts.fanout import Way, across
+from fleet.hosts.probe import Login
 from fleet.hosts.sight import Look, Patience, look_at
 from fleet.model import host as model
 from fleet.model.session import Session
@@ -38,7 +40,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     asleep: bool = False
     disk_used_pct: int | None = None
     clock_ahead_seconds: int | None = None
-    since: int | None = None  # when the stored state last changed
+    since: int | None = None  # when it came to be so, as far as is known
+    probed_at: int | None = None  # when the last probe or look was
     answered_at: int | None = None  # its last good probe
 
 
@@ -94,11 +97,13 @@ def seen_now(
         disk_used_pct=facts.disk_used_pct,
         clock_ahead_seconds=facts.clock_ahead_seconds,
     )
+    now = time.time_ns() // 1_000_000
+    told += [text for login in facts.logins if (text := _login_warning(login, now))]
     if look.responsive and look.reason and look.reason != f"there is no program {program}":
         told.append(look.reason)
     if look.asleep and look.responsive is None:
         told += [f"task {session.task} stands still: the machine is asleep" for session in sessions]
-    now = look.found.probed_at if look.found and look.responsive else None
+    found = look.found
     return Machine(
         **_called(host),
         status=look.status,
@@ -107,13 +112,31 @@ def seen_now(
         coder=facts.coder,
         healthy=judged.healthy,
         reason=judged.reason,
-        detail="" if look.responsive else look.reason,
+        detail="" if look.responsive else _repeated(look, known),
         warnings=tuple(told),
         asleep=look.asleep and look.responsive is None,
         disk_used_pct=facts.disk_used_pct,
         clock_ahead_seconds=facts.clock_ahead_seconds,
-        since=known.since if known else None,
-        answered_at=now or _answered_at(known),
+        since=_since(found, known),
+        probed_at=found.probed_at if found else None,
+        answered_at=(found.answered_at if found else None) or (known.answered_at if known else None),
+    )
+
+
+def to_keep(look: Look, machine: Machine, known: model.Host | None, *, api_fault: str | None) -> model.Host | None:
+    """What the store is told of a look; None where nothing was learned.
+
+    A machine that its provider alone denies is not known to be down before it has done so several times.
+    """
+    if look.found is None:
+        return None
+    denied = look.status in health.API_FAULTS and not api_fault
+    certain = denied and (known.failures if known else 0) + 1 >= health.DENIALS
+    return msgspec.structs.replace(
+        look.found,
+        state="down" if certain else look.found.state,
+        status=look.status if machine.kind == "sprite" else "",
+        warnings=machine.warnings,
     )
 
 
@@ -121,18 +144,22 @@ def seen_last(host: Host, known: model.Host | None) -> Machine:
     """A machine by what the store has of it."""
     if known is None or known.probed_at is None:
         return Machine(**_called(host), status="unknown", reason="unknown", detail="it was never probed")
-    answered = known.latency_ms is not None
-    judged = health.judge(known.state, answered if known.state != "unknown" else None)
+    denied = known.status in health.API_FAULTS or known.state == "unknown"
+    responsive = None if denied else known.latency_ms is not None
+    judged = health.judge(known.status or known.state, responsive)
     return Machine(
         **_called(host),
-        status=known.state,
-        responsive=None if known.state == "unknown" else answered,
+        status=known.status or known.state,
+        responsive=responsive,
         ms=known.latency_ms,
+        coder=known.coder,
         healthy=judged.healthy,
         reason=judged.reason,
-        detail="" if known.state == "up" else known.evidence,
+        detail="" if judged.healthy else known.evidence,
+        warnings=known.warnings if judged.healthy else (),
         since=known.since,
-        answered_at=_answered_at(known),
+        probed_at=known.probed_at,
+        answered_at=known.answered_at,
     )
 
 
@@ -170,5 +197,22 @@ def _called(host: Host) -> dict[str, Any]:
     }
 
 
-def _answered_at(known: model.Host | None) -> int | None:
-    return known.probed_at if known and known.latency_ms is not None else None
+def _since(found: model.Host | None, known: model.Host | None) -> int | None:
+    """Since when it is up, or is not; None where this look learned nothing of that."""
+    if found is None:
+        return None
+    return known.since if known and (known.state == "up") == (found.state == "up") else found.since
+
+
+def _repeated(look: Look, known: model.Host | None) -> str:
+    """The reason; of a denial, how often it came in a row."""
+    times = (known.failures if known else 0) + 1
+    if look.status != "not_found" or times == 1:
+        return look.reason
+    return f"{times} checks in a row did not find it"
+
+
+def _login_warning(login: Login, now: int) -> str | None:
+    return health.login_warning(
+        login.coder, expires_at=login.expires_at, renewed_at=login.renewed_at, renews=login.renews, now=now
+    )

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from fleet.errors import NotFound
 from fleet.model import event as ev
 from fleet.model.delivery import Came, Delivery
-from fleet.model.ids import channel_subject
+from fleet.model.ids import CHECK, channel_subject
 from fleet.store import around, ledger, rows
 from fleet.store.engine import Tx
 
 SENT: Came = "sent"
+CHECK_MS = 120_000  # a check that announced an alert so long ago is over
 
 
 def announce(tx: Tx, new: Sequence[Delivery], reader: str | None, position: str) -> list[Delivery]:
@@ -38,12 +39,13 @@ def announce(tx: Tx, new: Sequence[Delivery], reader: str | None, position: str)
 
 
 def take_over(tx: Tx, by: str) -> list[Delivery]:
-    """The deliveries of supervisors that have left become the caller's."""
+    """The deliveries of supervisors that have left become the caller's; those of a check, when it must have ended."""
     sql = (
-        "SELECT d.doc FROM deliveries d JOIN supervisors s ON s.id = d.sender"
-        " WHERE d.state = 'pending' AND s.left_at IS NOT NULL ORDER BY d.seq"
+        "SELECT d.doc, s.id FROM deliveries d LEFT JOIN supervisors s ON s.id = d.sender"
+        " WHERE d.state = 'pending' AND (s.left_at IS NOT NULL OR SUBSTR(d.sender, 1, ?) = ?) ORDER BY d.seq"
     )
-    found = [msgspec.json.decode(row[0], type=Delivery) for row in tx.rows(sql)]
+    waiting = [(msgspec.json.decode(doc, type=Delivery), left) for doc, left in tx.rows(sql, len(CHECK), CHECK)]
+    found = [each for each, left in waiting if left or tx.now - each.raised_at > CHECK_MS]
     taken = []
     for delivery in sorted(found, key=lambda each: each.channel):
         tx.exclusively(channel_subject(delivery.channel))

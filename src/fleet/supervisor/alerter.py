@@ -102,6 +102,17 @@ class Alerter:
                 await self.run_once()
                 await self._boxes.empty()
 
+    async def once(self, seconds: float) -> None:
+        """Send what is new, and end: for a command that may find no supervisor up. `begin` was long before it."""
+        await self.begin()
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._boxes.open(group)
+                await self.flush(seconds)
+                self._boxes.close()
+        finally:
+            await self._house.carrier.close()
+
     def _is_due(self) -> bool:
         now = asyncio.get_running_loop().time()
         if now - self._saved_at < SAVE_SECONDS:

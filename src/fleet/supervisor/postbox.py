@@ -24,12 +24,18 @@ class Postbox:
         self._house = house
         self._queues: dict[tuple[str | None, str], asyncio.Queue[Delivery]] = {}
         self._group: asyncio.TaskGroup | None = None
+        self._senders: list[asyncio.Task[None]] = []
 
     def open(self, group: asyncio.TaskGroup) -> None:
         """From now on there are tasks that send; what was put before is sent now."""
         self._group = group
         for queue in self._queues.values():
-            group.create_task(self._send_all(queue))
+            self._senders.append(group.create_task(self._send_all(queue)))
+
+    def close(self) -> None:
+        """Send no more; what is under way is given up."""
+        for sender in self._senders:
+            sender.cancel()
 
     def put(self, delivery: Delivery) -> int:
         """Let a delivery wait for its turn; returns 1. Nobody waits for room: what finds none is dropped."""
@@ -37,7 +43,7 @@ class Postbox:
         if place not in self._queues:
             self._queues[place] = asyncio.Queue(MOST_WAITING)
             if self._group is not None:
-                self._group.create_task(self._send_all(self._queues[place]))
+                self._senders.append(self._group.create_task(self._send_all(self._queues[place])))
         try:
             self._queues[place].put_nowait(delivery)
         except asyncio.QueueFull:

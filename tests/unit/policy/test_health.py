@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.policy.health import Health, api_fault, judge, warnings
+from fleet.policy.health import Health, api_fault, judge, login_warning, warnings
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,24 @@ def test_one_fault_in_the_place_of_many() -> None:
     assert api_fault(["not_found"], [""]) is None
     assert api_fault(["not_found", "warm"], ["", ""]) is None
     assert api_fault([], []) is None
+
+
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "renewed_at", "renews", "told"),
+    [
+        (1_000 * DAY + 1, None, False, None),
+        (1_000 * DAY - 1, None, False, "the login of claude has expired"),
+        (1_000 * DAY - 1, None, True, None),
+        (960 * DAY, None, True, "the login of claude was not renewed for 40 days: it may have expired"),
+        (None, 960 * DAY, True, "the login of claude was not renewed for 40 days: it may have expired"),
+        (None, 999 * DAY, True, None),
+        (None, None, False, None),
+    ],
+)
+def test_expired_logins(expires_at: int | None, renewed_at: int | None, renews: bool, told: str | None) -> None:
+    """One that cannot renew itself expires at its time; one that can, when it was not used for long."""
+    found = login_warning("claude", expires_at=expires_at, renewed_at=renewed_at, renews=renews, now=1_000 * DAY)
+    assert found == told

@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import AsyncIterator, Sequence
 
-from fleet.errors import HostAsleep, HostMissing, TransportError
+from fleet.errors import HostAsleep, HostGone, HostMissing, TransportError
 from fleet.hosts.launch_file import LONGEST_WORD
 from fleet.hosts.sprite import files
 from fleet.hosts.sprite.api import SpriteApi
@@ -106,7 +106,8 @@ class SpriteTransport:
                 hint="what runs on it stands still until it is woken; a cold one has lost it",
             )
         if seen.presence in {Presence.MISSING_MAYBE, Presence.MISSING}:
-            return HostMissing(f"sprite {self._name} is {seen.presence}: {seen.evidence}")
+            certain = seen.presence is Presence.MISSING
+            return (HostGone if certain else HostMissing)(f"sprite {self._name} is {seen.presence}: {seen.evidence}")
         return error
 
 

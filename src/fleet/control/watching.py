@@ -1,0 +1,34 @@
+"""What looks at the machines found is told to the store: the state of each, and of the provider that tells of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from fleet.config.machines import Health
+from fleet.model.host import Host
+from fleet.store.store import Store
+
+PROVIDER = "api:sprites"  # no host can have this name
+
+
+def keep(store: Store, found: Sequence[Host], api_fault: str | None, settings: Health, *, by: str) -> None:
+    """Tell the store. One fault of the provider is one machine that is down: people hear of it once."""
+    told = [
+        store.probed(host, by=by, alert_after=settings.alert_after, keep_days=settings.keep_days)
+        for host in [*found, *_provider(store, found, api_fault)]
+    ]
+    for each in told:
+        each.result()
+
+
+def _provider(store: Store, found: Sequence[Host], api_fault: str | None) -> list[Host]:
+    """The provider as it stands; nothing where it is well and always was, or was not asked."""
+    if not any(host.kind == "sprite" for host in found):
+        return []
+    known = any(host.name == PROVIDER and host.state != "up" for host in store.hosts())
+    if not api_fault and not known:
+        return []
+    now = time.time_ns() // 1_000_000
+    state, evidence = ("down", api_fault) if api_fault else ("up", "it tells of the machines again")
+    return [Host(name=PROVIDER, kind="api", state=state, since=now, evidence=evidence, probed_at=now)]
