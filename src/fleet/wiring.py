@@ -239,6 +239,7 @@ def open_pools(home: Home, settings: Settings, reads: Reads) -> PoolVerbs:
         at=lambda member: pool_worker(home, settings, member),
         live=lambda: reads.sessions(live=True),
         secrets=secrets,
+        coder=lambda name: load_coder(name or settings.supervisor.coder, settings),
     )
 
 

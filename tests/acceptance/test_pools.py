@@ -48,7 +48,7 @@ def test_a_worker_is_set_up_once_and_used_again(pools: Pools) -> None:
     pools.begin()
     for text in ("one", "two"):
         assert pools.ok("dispatch", "--repo", "kite", "--wait", "--command", text).lines[0] == "worker   kite-1"
-    assert (pools.user / "setups").read_text() == "once\n"
+    assert (pools.clone().parent / "setups").read_text() == "once\n"
     records = list((pools.user / ".claude" / "projects" / "here").iterdir())
     assert len(records) == 2
 

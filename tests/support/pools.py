@@ -27,7 +27,7 @@ from tests.support.session_host import until
 
 PROGRAM = Path(__file__).with_name("interactive.py")
 SECONDS = 60.0
-SETUP = '#!/bin/sh\nset -e\necho "Setting up..."\necho once >>"$HOME/setups"\necho "Ready"\n'
+SETUP = '#!/bin/sh\nset -e\necho "Setting up..."\necho once >>../setups\necho "Ready"\n'
 
 
 class Pools(Cli):
@@ -39,22 +39,22 @@ class Pools(Cli):
         self.user.mkdir(exist_ok=True)
         self.programs = path / "bin"
         self.programs.mkdir()
+        self.program = self.programs / "claude"
         self.repo = path / "repo"
         self.log = path / "status.log"
         self.env |= {"PATH": f"{self.programs}:{self.env['PATH']}", "TMUX_TMPDIR": sockets}
         self.sockets = Path(sockets) / f"tmux-{os.getuid()}"
 
-    def begin(self, **settings: Any) -> None:
-        """A home, a repository with a setup script, and the pool kite."""
+    def begin(self, more: str = "", **settings: Any) -> None:
+        """A home, a repository with a setup script, and the pool kite; `more` is the end of fleet.toml."""
         self.ok("init")
-        program = self.programs / "claude"
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} {PROGRAM} "$@"\n')
-        program.chmod(0o755)
+        self.program.write_text(f'#!/bin/sh\nexec {sys.executable} {PROGRAM} "$@"\n')
+        self.program.chmod(0o755)
         self.make_repo(SETUP)
         words = {"repo": str(self.repo), "status_log": str(self.log), "max_size": 2, **settings}
         lines = [f"{name} = {json.dumps(value)}" for name, value in words.items()]
         lines = ["[supervisor]", "grace_seconds = 1", "backoff_seconds = 0", "[pools.kite]", *lines]
-        self.home.toml.write_text("\n".join(lines))
+        self.home.toml.write_text("\n".join([*lines, more]))
 
     def make_repo(self, setup: str | None) -> None:
         """The repository that its workers clone."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fleet.coders.coder import Aside, Coder, Exit, Work
 from fleet.coders.judging import by_exit, by_finish, by_stop
+from fleet.errors import UsageError
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.permission import Permission
@@ -40,6 +41,9 @@ class SupportsTerminal(Protocol):
     def terminal_files(self, directory: str) -> dict[str, bytes]:
         """What must be in the worker's directory before that, by name."""
 
+    def login(self, secret: str, directory: str, home: str) -> Login:
+        """What logs it in. `home` is that of a machine that it has to itself; empty: it gets a place in `directory`."""
+
     def screen(self, text: str) -> Screen:
         """What its screen says."""
 
@@ -48,6 +52,17 @@ class SupportsTerminal(Protocol):
 
     def last_words(self, heard: bytes) -> str:
         """What it said when it ended its turn, as its hook was told."""
+
+
+class Login(msgspec.Struct, frozen=True, kw_only=True):
+    """The login of a coder, as files of its machine."""
+
+    files: dict[str, bytes] = {}
+    kept: dict[str, bytes] = {}  # written only where there is none
+    env: dict[str, str] = {}  # that makes the program find them
+
+
+NO_LOGIN = Login()
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,7 +81,14 @@ class TerminalCoder:
 
     state_type = State
 
-    def __init__(self, coder: Coder, directory: str) -> None:
+    def __init__(self, coder: Coder, directory: str, *, home: str = "", secret: str | None = None) -> None:
+        self.login = NO_LOGIN
+        if secret is not None:
+            if not isinstance(coder, SupportsTerminal):
+                raise UsageError(
+                    f"it is not known where {coder.name} keeps its login", hint="leave out login of the pool"
+                )
+            self.login = coder.login(secret, directory, home)
         self.name = coder.name
         self.secrets = coder.secrets
         self.default_model = coder.default_model
@@ -82,7 +104,8 @@ class TerminalCoder:
     @property
     def files(self) -> dict[str, bytes]:
         """What must be in the worker's directory."""
-        return self._known.terminal_files(self._directory) if self._known else {}
+        own = self._known.terminal_files(self._directory) if self._known else {}
+        return own | self.login.files
 
     def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
         """As the coder itself."""
@@ -91,7 +114,8 @@ class TerminalCoder:
     def launch(self, work: Work) -> Launch:
         """The program alone: its task is given to it when it is ready."""
         if self._known:
-            return self._known.on_terminal(work, self._directory)
+            launch = self._known.on_terminal(work, self._directory)
+            return replace(launch, env=launch.env | self.login.env)
         return Launch(argv=(work.program or self.name,), cwd=work.cwd, secrets=self.secrets)
 
     def begin(self, before: Any = None) -> State:  # noqa: ARG002 (the contract gives it)

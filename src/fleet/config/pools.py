@@ -41,6 +41,14 @@ class Pool(Section, frozen=True, kw_only=True):
     hosts: Annotated[
         tuple[str, ...], Meta(description="Names of hosts that its workers are spread over, in the place of `host`.")
     ] = ()
+    directory: Annotated[
+        str,
+        Meta(
+            pattern=rf"^/[^\x00-\x1f\x7f'\"\\$`]*{END}",
+            description="On a sprite: the directory that the clone is made in.",
+            extra={"expected": "a path that begins with /"},
+        ),
+    ] = "/home/sprite"
     prefix: Annotated[
         str,
         Meta(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 import msgspec
 
+from fleet.coders.coder import Coder
+from fleet.coders.terminal import TerminalCoder
 from fleet.config.settings import Settings
 from fleet.errors import Conflict, NotFound, UsageError
-from fleet.hosts.pool_worker import Facts, PoolWorker
+from fleet.hosts.pool_worker import Facts, PoolWorker, key_of
 from fleet.hosts.tmux import checked
 from fleet.model.session import POOL, WORKER, Session
 from fleet.model.task import MAX_TITLE, NewTask
@@ -60,19 +61,23 @@ class PoolVerbs:
         at: Callable[[Member], PoolWorker],
         live: Callable[[], Iterable[Session]],
         secrets: Callable[[tuple[str, ...]], Mapping[str, str]],
+        coder: Callable[[str], Coder],
     ) -> None:
         self._settings = settings
         self._at = at
         self._live = live
         self._secrets = secrets
+        self._coder = coder
 
     async def setup(self, worker: str, repo: str, told: Callable[[str], object]) -> Facts:
         """Provision a worker: key, clone, setup script, tmux. What was done is not done again."""
         member = self._member(worker, repo)
         pool, found = self._settings.pools[member.pool], self._at(member)
-        await found.install()
-        if pool.ssh_key:
-            await found.put("key", Path(pool.ssh_key).expanduser().read_bytes())
+        plot, secret = found.plot, self._secrets((pool.login,)).get(pool.login) if pool.login else None
+        if pool.login and secret is None:
+            raise NotFound(f"the login of the pool {repo} is in {pool.login}, which has no value")
+        coder = TerminalCoder(self._coder(pool.coder), plot.directory, home=plot.home, secret=secret)
+        await found.equip(key_of(pool), coder.files, coder.login.kept)
         facts = await found.setup(self._secrets(pool.env), told)
         if facts.setup != "ready":
             raise Conflict(f"{worker} cannot be set up: {facts.setup_why}", hint=f"fleet pool setup {worker} {repo}")

@@ -8,19 +8,21 @@ import os
 import shlex
 import zlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
 from fleet.config.pools import Pool
-from fleet.errors import TransportError
+from fleet.errors import TransportError, UsageError
 from fleet.hosts.kinds import state_directory, working_directory
 from fleet.hosts.launch_file import render_secrets
 from fleet.hosts.session import program
 from fleet.hosts.tmux import Tmux
-from fleet.hosts.transport import Transport
+from fleet.hosts.transport import SupportsMaking, SupportsSight, Transport
 from fleet.model.reach import Reach
 
 NOTHING: Mapping[str, str] = {}
+NO_FILES: Mapping[str, bytes] = {}
 LOOK_SECONDS = 0.3  # between two looks at what a setup prints
 PIECE = 1 << 16
 
@@ -47,6 +49,11 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     def socket(self) -> str:
         """The name of its tmux server; empty: the usual one. Another home may have a worker of that name."""
         return "" if self.alone else f"{self.worker}-{zlib.crc32(os.fsencode(self.directory)):08x}"
+
+    @property
+    def home(self) -> str:
+        """The home of a machine that it has to itself; empty: it shares one."""
+        return self.place.rpartition("/")[0] if self.alone else ""
 
     @property
     def attach(self) -> str:
@@ -110,6 +117,22 @@ class PoolWorker:
         self.tmux = Tmux(transport, plot.socket)
         self._transport = transport
 
+    async def equip(self, key: bytes | None, files: Mapping[str, bytes], kept: Mapping[str, bytes] = NO_FILES) -> None:
+        """Make its machine, where it has one to itself, and write what it needs, private to it.
+
+        Files are named from its directory, or by a path; those of `kept` are written only where there is none.
+        """
+        if self.plot.alone and isinstance(self._transport, SupportsMaking):
+            await self._transport.make()
+        await self.install()
+        if key is not None:
+            await self.put("key", key)
+        for name, data in kept.items():
+            if not await self._transport.get(self._path(name), limit=1):
+                await self._transport.put(self._path(name), data)
+        for name, data in files.items():
+            await self._transport.put(self._path(name), data)
+
     async def install(self) -> None:
         """Write what the other verbs need."""
         plot = self.plot
@@ -146,8 +169,14 @@ class PoolWorker:
         """See to it that its tmux session is there, with its two windows."""
         return await self._call("open")
 
-    async def look(self) -> Facts:
-        """What is so. A worker that was never installed has no facts."""
+    async def look(self, *, wake: bool = True) -> Facts:
+        """What is so. A worker that was never installed has no facts; one that sleeps tells them only when woken."""
+        if self.plot.alone and isinstance(self._transport, SupportsSight):
+            seen = await self._transport.seen()
+            if seen.presence.startswith("missing"):
+                return Facts()
+            if seen.asleep and not wake:
+                return Facts(setup="ready", state="asleep", why=f"its machine is {seen.presence}: {seen.evidence}")
         if not await self._transport.get(f"{self.plot.directory}/worker.sh", limit=1):
             return Facts()
         return await self._call("look")
@@ -170,10 +199,16 @@ class PoolWorker:
         await self._transport.run(["sh", f"{self.plot.directory}/worker.sh", "close"])
 
     async def remove(self) -> None:
-        """Remove its clone and its directory."""
+        """Remove its clone and its directory; or its machine, where it has one to itself."""
+        if self.plot.alone and isinstance(self._transport, SupportsMaking):
+            await self._transport.destroy()
+            return
         done = await self._transport.run(["rm", "-rf", "--", self.plot.place, self.plot.directory])
         if done.code:
             raise TransportError(f"{self.plot.worker} cannot be removed: {_words(done.stderr)}")
+
+    def _path(self, name: str) -> str:
+        return name if name.startswith("/") else f"{self.plot.directory}/{name}"
 
     async def put(self, name: str, data: bytes) -> None:
         """Write a file of its own directory."""
@@ -194,6 +229,18 @@ class PoolWorker:
         if done.code:
             raise TransportError(f"{self.plot.worker}: {_words(done.stderr).removeprefix('error: ')}")
         return parse(done.stdout.decode("utf-8", "replace"))
+
+
+def key_of(pool: Pool) -> bytes | None:
+    """The key of a pool, from its file on this machine; None: it has none."""
+    if not pool.ssh_key:
+        return None
+    try:
+        return Path(pool.ssh_key).expanduser().read_bytes()
+    except OSError as exc:
+        raise UsageError(
+            f"the key {pool.ssh_key} cannot be read: {exc.strerror}", hint="see ssh_key of the pool"
+        ) from exc
 
 
 def parse(text: str) -> Facts:

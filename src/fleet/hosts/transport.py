@@ -88,6 +88,17 @@ class SupportsHold(Protocol):
         """
 
 
+@runtime_checkable
+class SupportsMaking(Protocol):
+    """A transport to a machine that is made when it is needed, and can be destroyed."""
+
+    async def make(self) -> None:
+        """See to it that it is there. May be repeated."""
+
+    async def destroy(self) -> None:
+        """End it, with all that is on it."""
+
+
 class Seen(Protocol):
     """What the provider of a machine says of it, and by what evidence."""
 

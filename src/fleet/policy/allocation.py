@@ -41,7 +41,8 @@ def members(name: str, pool: Pool) -> Iterator[Member]:
         if pool.hosts:
             yield Member(pool=name, worker=worker, host=pool.hosts[(n - 1) % len(pool.hosts)])
         elif pool.host == "sprite":
-            yield Member(pool=name, worker=worker, host=worker, own=Reach(kind="sprite", host=worker))
+            own = Reach(kind="sprite", host=worker, working_directory=pool.directory)
+            yield Member(pool=name, worker=worker, host=worker, own=own)
         else:
             yield Member(pool=name, worker=worker)
 

@@ -26,7 +26,7 @@ class PoolWorkerView(msgspec.Struct, frozen=True, kw_only=True):
     pool: str
     worker: str
     host: str
-    state: str  # waiting, running, completed or error; none: no agent was started; absent; unknown: no answer
+    state: str  # waiting, running, completed, error; none: no agent; absent, asleep; unknown: no answer
     since: int | None = None
     evidence: str = ""
     busy: bool | None = None  # whether it can be given nothing now
@@ -77,7 +77,7 @@ async def look(
         task, found = at_task.get(member.worker), at(member)
         try:
             async with turns, asyncio.timeout(seconds):
-                facts = await found.look()
+                facts = await found.look(wake=False)
         except (FleetError, TimeoutError) as exc:
             return _view(member, state="unknown", evidence=str(exc) or "its host did not answer in time", task=task)
         return view(member, facts, task, found.plot.attach, minutes=settings.pools[member.pool].commit_minutes)
@@ -92,6 +92,8 @@ def view(member: Member, facts: Facts, task: str | None, attach: str, *, minutes
         state, evidence = "absent", "it was not set up yet"
     elif facts.setup == "failed":
         state, evidence = "error", f"its setup failed: {facts.setup_why}"
+    elif state == "asleep":
+        evidence = facts.why
     elif state == "none":
         evidence = f"{facts.setup_why}; no agent was started"
     latest = max(facts.commit or 0, (facts.since or 0) // 1000)

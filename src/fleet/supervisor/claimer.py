@@ -88,7 +88,7 @@ class Claimer:
         """The free slots of all hosts that are up; the others are asked for, and used once they answer."""
         house = self._house
         for crew in crews:
-            if crew.host:
+            if crew.host and not crew.made:
                 house.hosts.attend(crew.host)
         draining = {host.name for host in house.store.hosts() if host.draining}
         health = {name: replace(host, draining=name in draining) for name, host in dict(house.hosts.health).items()}

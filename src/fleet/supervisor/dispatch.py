@@ -12,8 +12,8 @@ from fleet.coders.coder import Coder, Work
 from fleet.coders.prompts import pool_prompt
 from fleet.coders.prompts.brief import brief
 from fleet.coders.terminal import Screen, State, TerminalCoder
-from fleet.errors import FleetError, TransportError, UsageError
-from fleet.hosts.pool_worker import Facts, worker_at
+from fleet.errors import FleetError, TransportError
+from fleet.hosts.pool_worker import Facts, key_of, worker_at
 from fleet.model.launch import Launch
 from fleet.model.session import pool_of
 from fleet.policy.allocation import pool_named
@@ -43,7 +43,8 @@ class Dispatch:
         self.worker = attempt.session.worker.partition("#")[0]
         site, home = attempt.site, str(attempt.house.home.path)
         self.at = worker_at(name, self.pool, self.worker, site.transport, home=home, reach=site.reach)
-        self.coder = TerminalCoder(coder, self.at.plot.directory)
+        secret = attempt.house.secret(self.pool.login) if self.pool.login else None
+        self.coder = TerminalCoder(coder, self.at.plot.directory, home=self.at.plot.home, secret=secret)
         self._pane = ""
 
     # before its agent begins
@@ -51,11 +52,9 @@ class Dispatch:
     async def make_ready(self, attempt: Attempt) -> None:
         """Set the worker up, once; then open its windows. NeedsPerson: it cannot be, until somebody mends something."""
         house, pool = attempt.house, self.pool
-        await self.at.install()
-        if pool.ssh_key:
-            await self.at.put("key", _key(pool.ssh_key))
-        for name, data in self.coder.files.items():
-            await self.at.put(name, data)
+        if pool.login and house.secret(pool.login) is None:
+            raise NeedsPerson(f"the login of the pool {self.name} is in {pool.login}, which has no value")
+        await self.at.equip(key_of(pool), self.coder.files, self.coder.login.kept)
         log = house.home.task_dir(attempt.task.uid) / "setup.log"
         before = await self.at.look()
         if before.setup == "ready" and before.agent_lives and before.state in ("running", "waiting"):
@@ -192,13 +191,6 @@ class Dispatch:
 
 class Occupied(Exception):
     """Somebody else uses the worker: a person went on with an agent that had done its task."""
-
-
-def _key(path: str) -> bytes:
-    try:
-        return Path(path).expanduser().read_bytes()
-    except OSError as exc:
-        raise UsageError(f"the key {path} cannot be read: {exc.strerror}", hint="see ssh_key of the pool") from exc
 
 
 def _append(log: Path, text: str) -> None:

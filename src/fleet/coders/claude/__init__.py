@@ -11,7 +11,7 @@ from fleet.coders.claude.stream import parse
 from fleet.coders.claude.verdict import outcome
 from fleet.coders.coder import Exit, Work
 from fleet.coders.permissions import judged, refuse
-from fleet.coders.terminal import Screen
+from fleet.coders.terminal import Login, Screen
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome
 from fleet.model.permission import Permission
@@ -60,6 +60,10 @@ class Claude:
     def terminal_files(self, directory: str) -> dict[str, bytes]:
         """Its hooks."""
         return terminal.terminal_files(directory)
+
+    def login(self, secret: str, directory: str, home: str) -> Login:
+        """Its credentials, as files."""
+        return terminal.login(secret, directory, home)
 
     def screen(self, text: str) -> Screen:
         """What it shows."""

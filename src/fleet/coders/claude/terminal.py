@@ -11,7 +11,7 @@ import msgspec
 from fleet.coders.claude.launch import ENV, SECRETS, permissions
 from fleet.coders.coder import Work
 from fleet.coders.reading import BROKEN, words
-from fleet.coders.terminal import Screen, choose
+from fleet.coders.terminal import Login, Screen, choose
 from fleet.model.launch import Launch
 
 HOOKS = "claude-hooks.json"
@@ -55,6 +55,17 @@ def terminal_files(directory: str) -> dict[str, bytes]:
         for event in EVENTS
     }
     return {HOOKS: msgspec.json.encode({"hooks": hooks})}
+
+
+def login(secret: str, directory: str, home: str) -> Login:
+    """Its credentials, and that the first questions were answered. On a machine of its own they are where it looks."""
+    config = f"{home}/.claude" if home else f"{directory}/claude"
+    settings = f"{home or config}/.claude.json"
+    return Login(
+        files={f"{config}/.credentials.json": secret.encode()},
+        kept={settings: b'{"hasCompletedOnboarding": true}'},
+        env={} if home else {"CLAUDE_CONFIG_DIR": config},
+    )
 
 
 def screen(text: str) -> Screen:

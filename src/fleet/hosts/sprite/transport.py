@@ -74,6 +74,14 @@ class SpriteTransport:
         """What keeps it awake while a session runs."""
         return hold_program(self._hold_socket, seconds)
 
+    async def make(self) -> None:
+        """See to it that the sprite is there."""
+        await self._api.create(self._name)
+
+    async def destroy(self) -> None:
+        """End the sprite, with all that is on it."""
+        await self._api.destroy(self._name)
+
     async def seen(self) -> Seen:
         """What the API says of the sprite, without waking it; needs no websocket."""
         return await check(self._api, self._doubt, self._name, time.monotonic())
