@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import select
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.cli import Cli
+from tests.support.cli import FLEET, Cli
 from tests.support.machines import declare, furnish, local_host, several, sprites, ssh_host, table
 from tests.support.session_host import lives, until
 from tests.support.sprites.machine import Machine
@@ -119,3 +124,43 @@ def test_a_timeout_kills_on_every_kind(fleet: Cli, tmp_path: Path, host: str) ->
     first, child = map(int, note.read_text().split())
     until(lambda: not lives(first), "the command ended")
     until(lambda: not lives(child), "what it had begun ended")
+
+
+def test_watching_lets_sprites_sleep(fleet: Cli, sprite: Machine, provider: StandIn) -> None:
+    """On a terminal the table comes again and again; a sprite that was probed is left alone, one that sleeps too."""
+    fleet.ok("status")
+    before = len(provider.asked)
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*FLEET, "status", "--watch", "--host", "mallet"], env=fleet.env, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        text = ""
+        while text.count("Total:") < 2:
+            assert select.select([ours], [], [], 60)[0], text
+            text += os.read(ours, 4096).decode()
+            if text.count("Total:") == 1:
+                sprite.status = "warm"
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    os.close(ours)
+    assert process.returncode == 130
+    assert "running       yes" in text
+    assert "asleep; answered" in text
+    assert not [path for method, path in provider.asked[before:] if "/exec" in path], "nothing was run on it"
+    assert sprite.status == "warm"
+
+
+def test_interrupting_stops_on_every_kind(fleet: Cli, tmp_path: Path) -> None:
+    """Ctrl-C ends the command wherever it runs, and tells so."""
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    with fleet.started("exec", f"touch {pids}/$$; exec sleep 300") as process:
+        until(lambda: len(list(pids.iterdir())) == 3, "it began everywhere")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    told = out.decode().splitlines()[2:]
+    assert sorted(line.split()[:2] for line in told[:-1]) == [[f"[{name}]", "STOPPED:"] for name in NAMES]
+    assert told[-1] == "Complete: 0/3 succeeded"
+    until(lambda: not any(lives(int(file.name)) for file in pids.iterdir()), "it ended everywhere")

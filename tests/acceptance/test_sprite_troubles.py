@@ -157,7 +157,7 @@ def test_one_that_is_slow_to_wake(fleet: Cli, machines: dict[str, Machine]) -> N
 
 
 def test_work_that_is_frozen(fleet: Cli, machines: dict[str, Machine]) -> None:
-    """A task whose machine is asleep stands still: it is told at that machine, which is not woken for it."""
+    """A task whose machine is asleep stands still: it is told at that machine, by `health` too, which wakes it."""
     with fleet.store() as store:
         store.join("sup-1", machine="m", pid=1, seconds=60).result()
         store.submit([a_task("work")], by="ana").result()
@@ -167,3 +167,5 @@ def test_work_that_is_frozen(fleet: Cli, machines: dict[str, Machine]) -> None:
     rows = fleet.ok("status", "--team", "agents").lines
     assert f"asleep; never answered; task {claimed.task.uid} stands still" in row_of("forge", rows)
     assert machines["forge"].status == "warm"
+    told = f"forge: task {claimed.task.uid} stood still: the machine was asleep until this check woke it\n"
+    assert fleet.ok("health", "--host", "forge").err == told

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NAMES, STATUS, RESPONSIVE, MS, CODER = 50, 14, 8, 10, 8  # columns
 WATCH_SECONDS = 5.0
+REST_SECONDS = 300  # between two probes of what may fall asleep
 CLEAR = "\x1b[H\x1b[2J"
 
 
@@ -41,6 +42,8 @@ def machine_part(args: argparse.Namespace, hosts: list[Host], context: Context) 
 
     found, code = look(hosts, context, wake=_wakes(args, context), tell=tell)
     context.print(foot(found, width))
+    if found.asleep:
+        context.note("note: who sleeps was left asleep; --wake wakes and probes them, which costs money")
     return code
 
 
@@ -50,17 +53,27 @@ def machines(args: argparse.Namespace, hosts: list[Host], context: Context) -> t
 
 
 def watch(args: argparse.Namespace, hosts: list[Host], context: Context) -> int:
-    """The table again and again, in its place; until Ctrl-C."""
+    """The table again and again, in its place; until Ctrl-C.
+
+    The settings alone wake nobody here, and who may sleep is probed seldom: a machine that is asked every few seconds
+    never sleeps, and is paid for.
+    """
     if context.json or not context.out.isatty():
         raise UsageError("--watch needs a terminal", hint="run `fleet status --json` again and again")
     while True:
-        found, code = machines(args, hosts, context)
+        found, code = (recalled(hosts, context), 0) if args.no_probe else _again(args, hosts, context)
         context.out.write(CLEAR)
-        _print(args, hosts, found, context)
+        _print(args, hosts, found, context, recalls=True)
         context.out.flush()
         if code:
             return code
         time.sleep(WATCH_SECONDS)
+
+
+def _again(args: argparse.Namespace, hosts: list[Host], context: Context) -> tuple[Machines, int]:
+    from fleet.cli.machines import look
+
+    return look(hosts, context, wake=args.wake, rest_seconds=0 if args.wake else REST_SECONDS)
 
 
 def recalled(hosts: Sequence[Host], context: Context) -> Machines:

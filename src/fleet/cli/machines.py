@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import signal
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -89,11 +90,17 @@ def everywhere(
 
 
 def look(
-    hosts: Sequence[Host], context: Context, *, wake: bool, tell: Callable[[Machine], None] | None = None
+    hosts: Sequence[Host],
+    context: Context,
+    *,
+    wake: bool,
+    tell: Callable[[Machine], None] | None = None,
+    rest_seconds: int = 0,
 ) -> tuple[Machines, int]:
     """Look at these machines; each is told as it is known, and the store hears of it. With the code of a signal, or 0.
 
-    A machine whose answer was not waited for is not among them.
+    A machine whose answer was not waited for is not among them. One that may sleep is not probed for so long after it
+    was: a probe keeps it awake.
     """
     from fleet.projections.machines import counted, look_everywhere, program_of, seen_now, to_keep
 
@@ -111,8 +118,17 @@ def look(
         if tell is not None:
             tell(machine)
 
+    since = time.time_ns() // 1_000_000 - rest_seconds * 1000
+    resting = {host.name for host in known.values() if host.state == "up" and (host.answered_at or 0) > since}
     code = until_signal(
-        lambda: look_everywhere(hosts, lambda host: way_to(host, context), context.settings, wake=wake, tell=take)
+        lambda: look_everywhere(
+            hosts,
+            lambda host: way_to(host, context),
+            context.settings,
+            wake=wake,
+            tell=take,
+            rests=lambda host: host.name in resting,
+        )
     )
     found = counted(hosts, machines)
     fault = found.api_fault

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="count availability from then on: 24h, 30d, a date; a week if not given",
     )
     parser.add_argument("--no-probe", action="store_true", help="report what the last probes found")
-    parser.add_argument("--wake", action="store_true", help="wake sleeping hosts to probe them")
+    parser.add_argument("--wake", action="store_true", help="wake sleeping hosts to probe them, which costs money")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

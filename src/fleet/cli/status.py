@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="R", help="only the tasks of this run")
     add_selection(parser)
     parser.add_argument("--no-probe", action="store_true", help="show what the last probes of the hosts found")
-    parser.add_argument("--wake", action="store_true", help="wake sleeping hosts to probe them")
+    parser.add_argument("--wake", action="store_true", help="wake sleeping hosts to probe them, which costs money")
     parser.add_argument("-w", "--watch", action="store_true", help="keep the hosts up to date, until Ctrl-C")
 
 

@@ -25,6 +25,7 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     api_seconds: float
     probe_seconds: float
     wake: bool = False
+    probe: bool = True  # False: what the provider says is enough, so that the machine may fall asleep
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,7 @@ async def look_at(name: str, reach: Reach, way: Way, coder: str, patience: Patie
     if not isinstance(transport, SupportsSight):
         return await _probed(name, reach, transport, coder, patience)
     seen = await _seen(name, reach.kind, transport, patience.api_seconds)
-    if seen.status in FAULTS or (seen.asleep and not patience.wake):
+    if seen.status in FAULTS or not patience.probe or (seen.asleep and not patience.wake):
         return seen
     tried = await _probed(name, reach, transport, coder, patience)
     return msgspec.structs.replace(tried, status=seen.status, ms=seen.ms)

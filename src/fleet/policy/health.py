@@ -13,6 +13,9 @@ DENIALS = 2  # in a row, before a machine that its provider alone denies is call
 API_FAULTS = frozenset({"not_found", "error"})
 
 
+ASLEEP = frozenset({"warm", "cold"})
+
+
 class Health(NamedTuple):
     """The judgement, with its reason in a few words. None: it is not known, as of a machine that sleeps."""
 
@@ -25,7 +28,7 @@ def judge(status: str, responsive: bool | None) -> Health:
     if status in API_FAULTS:
         return Health(False, f"api:{status}")
     if responsive is None:
-        return Health(None, "asleep" if status in ("warm", "cold") else "unknown")
+        return Health(None, "asleep" if status in ASLEEP else "unknown")
     return Health(True) if responsive else Health(False, "unresponsive")
 
 
@@ -41,6 +44,15 @@ def warnings(
     if clock_ahead_seconds is not None and abs(clock_ahead_seconds) >= CLOCK_OFF_SECONDS:
         told.append(f"its clock is {abs(clock_ahead_seconds)} s {'ahead' if clock_ahead_seconds > 0 else 'behind'}")
     return told
+
+
+def frozen(task: str, status: str, *, woken: bool) -> str:
+    """What became of a task whose machine its provider found asleep: a warm one keeps its processes, a cold one not."""
+    if status == "cold":
+        return f"task {task} has lost its processes: the machine was asleep and is cold"
+    if woken:
+        return f"task {task} stood still: the machine was asleep until this check woke it"
+    return f"task {task} stands still: the machine is asleep"
 
 
 def login_warning(coder: str, *, expires_at: int | None, renewed_at: int | None, renews: bool, now: int) -> str | None:

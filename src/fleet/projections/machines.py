@@ -74,13 +74,18 @@ async def look_everywhere(
     *,
     wake: bool,
     tell: Callable[[Host, Look], None],
+    rests: Callable[[Host], bool] = lambda _: False,
 ) -> None:
-    """Look at every machine at once, within the timeouts; each is told as soon as it is known."""
+    """Look at every machine at once, within the timeouts; each is told as soon as it is known.
+
+    One that `rests` is not probed where its provider tells of it.
+    """
     times = settings.timeouts
     patience = Patience(api_seconds=times.api_status, probe_seconds=times.health_probe, wake=wake)
 
     async def look(host: Host) -> tuple[Host, Look]:
-        return host, await look_at(host.name, host, way_to(host), program_of(host, settings), patience)
+        asked = msgspec.structs.replace(patience, probe=not rests(host))
+        return host, await look_at(host.name, host, way_to(host), program_of(host, settings), asked)
 
     await across(hosts, look, parallel=AT_ONCE, tell=lambda answer: tell(*answer))
 
@@ -89,6 +94,8 @@ def seen_now(
     host: Host, look: Look, known: model.Host | None, program: str, sessions: Sequence[Session] = ()
 ) -> Machine:
     """A machine by a look at it. `known` is what the store had of it; `sessions` are those that live on it."""
+    if known is not None and look.found is None and look.status == "running":
+        return _left_alone(host, look, known)
     judged = health.judge(look.status, look.responsive)
     facts = look.facts
     told = health.warnings(
@@ -101,8 +108,8 @@ def seen_now(
     told += [text for login in facts.logins if (text := _login_warning(login, now))]
     if look.responsive and look.reason and look.reason != f"there is no program {program}":
         told.append(look.reason)
-    if look.asleep and look.responsive is None:
-        told += [f"task {session.task} stands still: the machine is asleep" for session in sessions]
+    if look.status in health.ASLEEP:
+        told += [health.frozen(session.task, look.status, woken=look.responsive is True) for session in sessions]
     found = look.found
     return Machine(
         **_called(host),
@@ -121,6 +128,11 @@ def seen_now(
         probed_at=found.probed_at if found else None,
         answered_at=(found.answered_at if found else None) or (known.answered_at if known else None),
     )
+
+
+def _left_alone(host: Host, look: Look, known: model.Host) -> Machine:
+    """A machine that runs and was not probed, so that it may fall asleep: it is as its last probe found it."""
+    return msgspec.structs.replace(seen_last(host, known), status=look.status, ms=look.ms)
 
 
 def to_keep(look: Look, machine: Machine, known: model.Host | None, *, api_fault: str | None) -> model.Host | None:

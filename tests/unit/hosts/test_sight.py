@@ -55,9 +55,9 @@ class Provided:
         raise NotImplementedError
 
 
-def look(machine: Provided, *, wake: bool = False) -> Look:
+def look(machine: Provided, *, wake: bool = False, probe: bool = True) -> Look:
     """One look, with little patience."""
-    patience = Patience(api_seconds=0.05, probe_seconds=5, wake=wake)
+    patience = Patience(api_seconds=0.05, probe_seconds=5, wake=wake, probe=probe)
     return asyncio.run(look_at("a", Reach(kind="sprite"), lambda: machine, "claude", patience))
 
 
@@ -82,6 +82,13 @@ def test_a_machine_that_sleeps() -> None:
     assert machine.ran == []
     woken = look(machine, wake=True)
     assert (woken.status, woken.responsive, woken.asleep) == ("warm", True, False)
+
+
+def test_a_machine_that_is_left_to_itself() -> None:
+    """It runs, and nothing is sent to it: it may fall asleep."""
+    machine = Provided(Said("running"))
+    found = look(machine, probe=False)
+    assert (found.status, found.responsive, found.found, machine.ran) == ("running", None, None, [])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.policy.health import Health, api_fault, judge, login_warning, warnings
+from fleet.policy.health import Health, api_fault, frozen, judge, login_warning, warnings
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,10 @@ def test_expired_logins(expires_at: int | None, renewed_at: int | None, renews: 
     """One that cannot renew itself expires at its time; one that can, when it was not used for long."""
     found = login_warning("claude", expires_at=expires_at, renewed_at=renewed_at, renews=renews, now=1_000 * DAY)
     assert found == told
+
+
+def test_work_on_a_machine_that_slept() -> None:
+    """It stands still, or stood still until it was woken; on a cold one it is lost."""
+    assert frozen("t", "warm", woken=False) == "task t stands still: the machine is asleep"
+    assert frozen("t", "warm", woken=True) == "task t stood still: the machine was asleep until this check woke it"
+    assert frozen("t", "cold", woken=True).startswith("task t has lost its processes")
