@@ -16,6 +16,7 @@ from bench import (  # noqa: E402  # after it
     api_bench,
     coder_bench,
     command_bench,
+    machines_bench,
     report,
     run_bench,
     ssh_bench,
@@ -33,6 +34,7 @@ PARTS = {
     "ssh": ssh_bench.run,
     "run": run_bench.run,
     "api": api_bench.run,
+    "machines": machines_bench.run,
 }
 
 

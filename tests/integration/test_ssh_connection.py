@@ -55,6 +55,38 @@ def test_all_share_one_connection(server: Sshd) -> None:
     assert len(server.connections()) == 1
 
 
+def test_a_long_command_that_opens_the_connection(server: Sshd) -> None:
+    """It takes as long as it takes, past the time for connecting, and others share its connection meanwhile."""
+    patient = server.transport(connect_seconds=1)
+
+    async def scene() -> tuple[bool, bytes]:
+        first = asyncio.create_task(patient.run(["sh", "-c", "sleep 3; echo first"]))
+        await asyncio.sleep(0)  # it is on its way
+        assert (await patient.run(HELLO)).stdout == b"hello\n"
+        return first.done(), (await first).stdout
+
+    assert do(scene()) == (False, b"first\n")
+    assert len(server.connections()) == 1
+
+
+def test_a_host_that_stops_in_the_middle_of_a_greeting(server: Sshd) -> None:
+    """A machine that says that it speaks ssh, and nothing more, is an error in time."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        lost = server.transport(port=listener.getsockname()[1], connect_seconds=1)
+
+        async def scene() -> None:
+            trying = asyncio.create_task(lost.run(HELLO))
+            met, _ = await asyncio.to_thread(listener.accept)
+            with met:
+                met.sendall(b"SSH-2.0-silent\r\n")
+                with pytest.raises(TransportError, match="no answer within 2 s"):
+                    await trying
+
+        do(scene())
+
+
 def test_a_server_that_allows_few_sessions() -> None:
     """Where the server takes only two at once on a connection, the others wait for their turn and none is lost."""
     with sshd(options={"MaxSessions": "2"}) as server:

@@ -62,6 +62,7 @@ async def across(
     async with asyncio.TaskGroup() as group:
         for item in items:
             group.create_task(one(item))
+            await asyncio.sleep(0)  # to start one takes a while: what has been answered meanwhile is told first
 
 
 async def run_on(host: str, way: Way, command: Command) -> Ran:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fleet.config.machines import Host
 from fleet.config.settings import Settings
@@ -18,6 +19,8 @@ from fleet.model.session import Session
 from fleet.policy import health
 from fleet.policy.selection import called, noun, role_of, team_of
 
+LITTLE_LATE = 0.5  # seconds
+LEAST_SHARE = 0.5  # of its time, that even the last of many machines has
 AT_ONCE = 200  # machines: one that does not answer must not keep the others waiting
 
 
@@ -78,16 +81,23 @@ async def look_everywhere(
 ) -> None:
     """Look at every machine at once, within the timeouts; each is told as soon as it is known.
 
-    One that `rests` is not probed where its provider tells of it.
+    One that `rests` is not probed where its provider tells of it. The time is that of all: to start some hundred probes
+    takes seconds, and who is asked last may not end later for it.
     """
-    times = settings.timeouts
+    times, began = settings.timeouts, time.monotonic()
     patience = Patience(api_seconds=times.api_status, probe_seconds=times.health_probe, wake=wake)
 
     async def look(host: Host) -> tuple[Host, Look]:
-        asked = msgspec.structs.replace(patience, probe=not rests(host))
+        left = time_left(times.health_probe, time.monotonic() - began)
+        asked = replace(patience, probe=not rests(host), probe_seconds=left)
         return host, await look_at(host.name, host, way_to(host), program_of(host, settings), asked)
 
     await across(hosts, look, parallel=AT_ONCE, tell=lambda answer: tell(*answer))
+
+
+def time_left(seconds: float, late: float) -> float:
+    """What is left of a machine's time, when it is asked so much later than the first."""
+    return seconds if late < LITTLE_LATE else max(round(seconds - late, 1), seconds * LEAST_SHARE)
 
 
 def seen_now(
@@ -196,7 +206,7 @@ def counted(hosts: Sequence[Host], machines: Sequence[Machine]) -> Machines:
 
 
 def _in_doubt(machine: Machine) -> Machine:
-    return msgspec.structs.replace(machine, healthy=None, reason="unknown")
+    return replace(machine, healthy=None, reason="unknown")
 
 
 def _called(host: Host) -> dict[str, Any]:

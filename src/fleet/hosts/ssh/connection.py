@@ -7,11 +7,12 @@ that cannot does not make a connection of its own.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import secrets
 import socket
 import stat
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from fleet.errors import HostUnfit, TransportError
@@ -22,6 +23,7 @@ from fleet.hosts.ssh.hostkey import alias, pin
 
 PERSIST_SECONDS = 60
 NOT_SHARED = "fleet-no-shared-connection"
+OPENED_SECONDS = 0.02  # between two looks whether the first command has opened it
 LONGEST_SOCKET = 80  # of about 100 that a socket's name may have; ssh adds some while it makes it
 
 
@@ -81,9 +83,40 @@ class Connection:
             raise TransportError(f"{folder} is too long a name for a directory of sockets")
         self._opening = Gate(1)
         self._greeted = not self.sent  # whether it is known what arrives over there
+        self._first = False  # whether a command is on its way that opens it
+
+    @contextlib.asynccontextmanager
+    async def first(self) -> AsyncIterator[list[str] | None]:
+        """The words by which a command opens the connection itself, without a greeting; None for all but the first.
+
+        Nor where variables are sent: nothing may run before it is known that they arrive.
+        """
+        if self.sent or self._first or self._answers():
+            yield None
+            return
+        self._first = True
+        seconds = self.address.connect_seconds * 2
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                opened = asyncio.get_running_loop().call_later(seconds - 0.1, self._allow, limit)
+                try:
+                    yield await self._opening_words()
+                finally:
+                    opened.cancel()
+        except TimeoutError as exc:
+            raise TransportError(f"cannot reach host {self.address.host}: no answer within {seconds} s") from exc
+        finally:
+            self._first = False
+
+    def _allow(self, limit: asyncio.Timeout) -> None:
+        """The time is for the connection; a command that has one takes as long as it takes."""
+        if self._answers():
+            limit.reschedule(None)
 
     async def argv(self, line: str) -> list[str]:
         """The words that run a line over there, once the connection is up."""
+        while self._first and not self._answers():
+            await asyncio.sleep(OPENED_SECONDS)
         if not self._greeted or not self._answers():
             async with self._opening.pass_():
                 if not self._answers():
@@ -145,7 +178,7 @@ class Connection:
             ) from exc
         answer = far.Answer(mark)
         if answer.end(said.encode()) is None:
-            raise self._no_answer(answer, stdout, said)
+            raise self.no_answer(answer, stdout, said)
         arrived = far.hello_answer(answer.begin(stdout) or b"")
         missing = [name for name, value in self.sent.items() if arrived.get(name) != os.fsencode(value)]
         self._greeted = not missing
@@ -155,7 +188,8 @@ class Connection:
                 hint=f"add `AcceptEnv {' '.join(missing)}` to its sshd_config, or take the names off the list",
             )
 
-    def _no_answer(self, answer: far.Answer, stdout: bytes, said: str) -> TransportError:
+    def no_answer(self, answer: far.Answer, stdout: bytes, said: str) -> TransportError:
+        """The error for an exchange on a new connection that did not come to its end."""
         if stdout.strip() and answer.begin(stdout) is None:
             shown = stdout.strip()[:200].decode("utf-8", "replace")
             return HostUnfit(

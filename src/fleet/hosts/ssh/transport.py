@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import tempfile
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -35,7 +36,8 @@ class SshTransport:
         self._channels = Gate(CHANNELS)
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
-        code, stdout, stderr = await self._exchange(far.run_body(argv, len(stdin)), stdin, hold=True)
+        body = far.run_body(argv, len(stdin))
+        code, stdout, stderr = await self._first(body, stdin) or await self._exchange(body, stdin, hold=True)
         if code == "unfound":
             raise TransportError(f"cannot run `{argv[0]}` on host {self._address.host}: {_text(stderr)}")
         return Completed(int(code), stdout, stderr)
@@ -96,6 +98,27 @@ class SshTransport:
         """End the shared connection at once; else it ends by itself a while after its last use."""
         await self._connection.close()
 
+    async def _first(self, body: str, stdin: bytes) -> tuple[str, bytes, bytes] | None:
+        """A command that opens the connection itself: one client in the place of two. None where it is or gets open.
+
+        What it says does not come by a pipe: the process that keeps the connection may hold that open.
+        """
+        async with self._connection.first() as words:
+            if words is None:
+                return None
+            mark = secrets.token_hex(8)
+            argv = [*words, far.line_for(far.exchange(mark, body))]
+            with tempfile.TemporaryFile() as said:
+                async with client(argv, self._connection.environment, stderr=said) as process:
+                    stdout, _ = await _communicate(process, stdin, hold=True)
+                said.seek(0)
+                stderr = said.read()
+        answer = far.Answer(mark)
+        end, begun = answer.end(stderr), answer.begin(stdout)
+        if end is None or begun is None:
+            raise self._connection.no_answer(answer, stdout, _text(stderr))
+        return end[0], begun, end[1]
+
     async def _exchange(self, body: str, stdin: bytes = b"", *, hold: bool = False) -> tuple[str, bytes, bytes]:
         """The code, stdout and stderr of a body. `hold`: stdin stays open after the last byte, as the lifeline."""
         async with self._channels.pass_():
@@ -127,7 +150,6 @@ async def _communicate(process: Process, stdin: bytes, *, hold: bool) -> tuple[b
     """Feed stdin and collect the rest. A far side that reads no more is no error."""
     assert process.stdin is not None
     assert process.stdout is not None
-    assert process.stderr is not None
 
     async def feed(writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -140,10 +162,10 @@ async def _communicate(process: Process, stdin: bytes, *, hold: bool) -> tuple[b
     async with asyncio.TaskGroup() as group:
         feeding = group.create_task(feed(process.stdin))
         stdout = group.create_task(process.stdout.read())
-        stderr = group.create_task(process.stderr.read())
+        stderr = group.create_task(process.stderr.read()) if process.stderr else None
         await process.wait()
         feeding.cancel()
-    return stdout.result(), stderr.result()
+    return stdout.result(), stderr.result() if stderr else b""
 
 
 def _refused(what: str, stderr: bytes) -> TransportError:
