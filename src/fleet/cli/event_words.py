@@ -56,7 +56,8 @@ def told(event: ev.AnyEvent) -> Told:
             details = ", ".join(filter(None, [used(receipt.usage, receipt.duration_ms), *unverified]))
             return Told(state.value, short(receipt.reason) + (f" ({details})" if details else ""))
         case ev.TaskRequeued(reason=reason, not_before=not_before, restart=restart):
-            later = f"; again in {span(not_before - event.at)}" if not_before else ""
+            wait = not_before - event.at if not_before else 0
+            later = f"; again in {span(wait)}" if wait >= 1000 else ""
             return Told("restarted" if restart else "retry", short(reason) + later)
         case ev.TaskBlocked(block=block) if block.kind == "question":
             return Told("asks", f'{short(block.text)}; fleet answer {event.subject} "..."')
@@ -64,8 +65,8 @@ def told(event: ev.AnyEvent) -> Told:
             return Told("blocked", f"{block.kind}: {short(block.text)}; fleet show {event.subject}")
         case ev.TaskAnswered(text=text):
             return Told("answered", f"by {event.by}: {short(text)}")
-        case ev.AlertRaised(alert=alert, reason=reason):
-            return Told("alert", f"{alert.value}: {short(reason)}")
+        case ev.AlertRaised():
+            return Told("alert", short(_gist(event)))
         case ev.TaskUnsettled(reason=reason):
             return Told("verifying", short(reason))
         case ev.SessionStarted(session=name, pid=pid):
@@ -137,7 +138,7 @@ def _gist(event: ev.AnyEvent) -> str:
             took = used(usage)
             return f"{session} ended: {outcome}" + (f" ({took})" if took else "")
         case ev.AlertRaised(alert=alert, reason=reason):
-            return f"{alert.value}: {reason}"
+            return f"{alert.value}: {reason.removeprefix(f'{alert.value}: ')}"  # a block may be of the same name
         case ev.AlertSending(delivery=delivery):
             repeat = ", perhaps for the second time" if delivery.repeat else ""
             return f"{delivery.action} {delivery.alert.value} of {delivery.about}{repeat}"

@@ -57,6 +57,8 @@ def nothing_ready(context: Context) -> str:
     counts = context.reads.counts()
     waiting = counts.get("queued", 0)
     blocked = counts.get("blocked", 0)
-    if waiting or blocked:
-        return f"nothing is ready: {waiting} queued (waiting for others, or for their time), {blocked} blocked"
+    parts = [f"{waiting} queued (waiting for others, or for their time)"] if waiting else []
+    parts += [f"{blocked} blocked"] if blocked else []
+    if parts:
+        return f"nothing is ready: {', '.join(parts)}"
     return 'nothing is ready; add something: fleet add "TITLE"'

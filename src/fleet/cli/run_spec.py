@@ -242,7 +242,8 @@ def _interrupted(run_id: str, context: Context) -> None:
     from fleet.projections.runs import live
 
     running = live(context.reads, run_id, 0)
-    context.note(f"Stopped before the end of {run_id}; {len(running)} of its agents run on.")
+    runs = "runs" if len(running) == 1 else "run"
+    context.note(f"Stopped before the end of {run_id}; {len(running)} of its agents {runs} on.")
     context.note(f"To go on: fleet run --run {run_id}   To end it: fleet stop --run {run_id}")
 
 

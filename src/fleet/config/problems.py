@@ -15,6 +15,7 @@ from fleet.config.fields import KeyPath, bare, extra, find, is_table, sections, 
 from fleet.config.settings import ALIASES, Settings
 from fleet.model.clash import ClashError
 
+MOST_LISTED = 40  # keys
 MOST_SHOWN = 60
 
 
@@ -76,7 +77,12 @@ def unknown(key: str, valid: Iterable[str], *, elsewhere: bool = False) -> str:
 
     valid = list(valid)
     near = get_close_matches(key, valid, n=1) or (_elsewhere(key) if elsewhere else [])
-    return f"unknown key; did you mean {near[0]}?" if near else f"unknown key; valid keys: {', '.join(valid)}"
+    if near:
+        return f"unknown key; did you mean {near[0]}?"
+    if len(valid) > MOST_LISTED:  # a screen full of keys helps nobody
+        sections = dict.fromkeys(name.partition(".")[0] for name in valid)
+        return f"unknown key; the sections are: {', '.join(sections)}"
+    return f"unknown key; valid keys: {', '.join(valid)}"
 
 
 def _elsewhere(key: str) -> list[str]:

@@ -89,7 +89,7 @@ def _problems(found: Draft, base: str, coders: Coders, hosts: Mapping[str, str])
     problems += spec_rules.coder_problems(
         found.tasks, default=coders.default, check=coders.check, permissions=coders.permissions
     )
-    return problems
+    return [problem for problem in problems if found.stands(problem)]
 
 
 def _place(problem: Problem) -> tuple[tuple[int, int | str], ...]:

@@ -228,6 +228,7 @@ def test_a_coder_has_settings_of_its_own(home: Home) -> None:
         ("coders.acme.programme=x", "did you mean coders.acme.program?"),
         ("coders=x", "coders: unknown key; valid keys: coders.NAME.program, "),
         ("coders.acme.python=here", "expected FILE:CLASS"),
+        ("nosuch.key=1", "nosuch.key: unknown key; the sections are: supervisor, queue, "),
     ],
 )
 def test_a_setting_of_a_coder_is_checked(home: Home, assignment: str, said: str) -> None:

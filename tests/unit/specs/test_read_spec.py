@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from fleet.config.specs.document import MOST_DEPTH, PARSERS
@@ -167,6 +167,40 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         "tasks[3].needs: a circle of needs: b -> build -> b",
         f"tasks[4].id: is missing; expected {A_TOKEN['x-expected']}",
         "tasks[5]: expected an object, found 5",
+    ]
+
+
+def test_a_wrong_field_hides_no_other_problem(tmp_path: Path) -> None:
+    """The rules are told of a task whose shape is wrong too, save those that what is wrong may be the cause of."""
+    found = problems(
+        tmp_path,
+        {
+            "tasks": [
+                a_task(id="build", retries=3),
+                a_task(id="test", needs=["biuld"], budget={"max_tokens": "ten"}),
+                a_task(id="test", coder="nobody", timeout_seconds=-4, tags=["x", "x"]),
+                {"id": "notes", "command": 5},  # not: nothing says what is to be done
+                a_task(id="far", cwd=5, input_files=["../x"]),  # not: of a directory that is not known
+                a_task(id="../x", needs=["bulid"], priority=9),
+                a_task(id="apart", isolation="tree", setup="make deps"),  # not: setup belongs to a worktree
+                a_task(id="tools", coder=5, worker={"tools": ["rg"]}),
+            ]
+        },
+    )
+    assert [each.partition(":")[0] for each in found] == [
+        "tasks[0].retries",
+        "tasks[1].budget.max_tokens",
+        "tasks[1].needs[0]",
+        "tasks[2].coder",
+        "tasks[2].id",
+        "tasks[2].tags[1]",
+        "tasks[2].timeout_seconds",
+        "tasks[3].command",
+        "tasks[4].cwd",
+        "tasks[5].id",
+        "tasks[5].priority",
+        "tasks[6].isolation",
+        "tasks[7].coder",
     ]
 
 
@@ -362,6 +396,7 @@ def test_a_secret_is_warned_of(tmp_path: Path) -> None:
     assert secret not in warning
 
 
+@settings(deadline=None)  # the first wrong value loads the validator, which takes a busy machine longer than the rest
 @given(some.dictionaries(FIELDS, ANY, max_size=5) | some.lists(some.dictionaries(FIELDS, ANY, max_size=4)) | ANY)
 def test_nothing_breaks_the_decoder(value: Any) -> None:
     """Whatever plain values a document holds, they are decoded or there is a problem with each that is not."""

@@ -16,6 +16,18 @@ from fleet.model.spec import RunSpec, TaskSpec
 T = TypeVar("T")
 OF_A_RUN = frozenset({"tasks", "workers", "alerts"})
 ANY_TASK = {"id": "any"}
+DEPTHS = (0, 1, 2)  # of the paths of tasks: the document, one of a list, one of a run's
+PLACES = frozenset({"cwd", "workspace"})
+# What the rules about a field look at: where one of these is wrong, what they say may come of that.
+LOOKED_AT: dict[str, frozenset[str]] = {
+    "instructions": frozenset({"instructions", "command", "name", "description", "objective"}),
+    "command": frozenset({"command", "coder"}),
+    "worker": frozenset({"worker", "coder", "command"}),
+    "setup": frozenset({"setup", "isolation"}),
+    "copy_files": PLACES | {"copy_files", "isolation"},
+    "needs": frozenset({"needs", "id"}),
+    **{name: PLACES | {name} for name in ("cwd", "workspace", "input_files", "expected_artifacts", "scorer")},
+}
 STEP = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
 
 
@@ -26,6 +38,16 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[tuple[KeyPath, TaskSpec], ...]
     ids: tuple[str, ...]
     problems: list[Problem]
+    without: dict[KeyPath, frozenset[str]] = {}  # fields that a task had to be decoded without: they are wrong
+
+    def stands(self, problem: Problem) -> bool:
+        """Whether a rule's problem is one, though the task that it speaks of lacks what is wrong with it."""
+        for length in DEPTHS:
+            lost = self.without.get(problem.path[:length])
+            if lost is not None:
+                field = str(problem.path[length]) if len(problem.path) > length else ""
+                return lost.isdisjoint(LOOKED_AT.get(field, {field}))
+        return True
 
 
 def draft(value: Any) -> Draft:
@@ -47,16 +69,33 @@ def _with_tasks(head: dict[str, Any], tasks: list[Any], place: KeyPath | None) -
     """`place` is where the tasks stand; None: the document is the one task."""
     problems: list[Problem] = []
     run = _decoded({**head, "tasks": [ANY_TASK]}, RunSpec, (), problems)
-    decoded = []
+    decoded: list[tuple[KeyPath, TaskSpec]] = []
+    without: dict[KeyPath, frozenset[str]] = {}
     for number, raw in enumerate(tasks):
         path: KeyPath = () if place is None else (*place, number)
+        before = len(problems)
         task = _decoded(raw, TaskSpec, path, problems)
+        if task is None:
+            lost = frozenset(str(each.path[len(path)]) for each in problems[before:] if len(each.path) > len(path))
+            task = _salvaged(raw, lost, number)
+            without[path] = lost
         if task is not None:
             decoded.append((path, task))
     if not tasks:
         problems.append(Problem(place or (), "is empty; expected at least one task"))
     ids = tuple(str(raw["id"]) for raw in tasks if isinstance(raw, dict) and "id" in raw)
-    return Draft(run=run, tasks=tuple(decoded), ids=ids, problems=problems)
+    return Draft(run=run, tasks=tuple(decoded), ids=ids, problems=problems, without=without)
+
+
+def _salvaged(raw: Any, lost: frozenset[str], number: int) -> TaskSpec | None:
+    """A task without its fields that are wrong, so that the rules about the others can be told too."""
+    if not isinstance(raw, dict) or not lost:
+        return None
+    kept = {name: value for name, value in raw.items() if name not in lost}
+    try:
+        return msgspec.convert({"id": f"task-{number}", **kept}, TaskSpec)
+    except msgspec.ValidationError:
+        return None
 
 
 def _decoded(value: Any, kind: type[T], path: KeyPath, problems: list[Problem]) -> T | None:
