@@ -57,7 +57,7 @@ async def _starts(server: Sshd, transport: SshTransport) -> Figure:
         bare.append(await _seconds(_bare(socket)))
 
         async def begin(session: HostedSession = session) -> None:
-            await session.prepare(SLEEPER, RULES)
+            await session.prepare(SLEEPER, RULES, at_start=True)
             await session.start()
 
         ours.append(await _seconds(begin()))

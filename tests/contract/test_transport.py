@@ -11,7 +11,7 @@ import pytest
 
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
-from fleet.testing.transport_contract import LaunchContract, TransportContract, UnpackContract
+from fleet.testing.transport_contract import BeginContract, LaunchContract, UnpackContract
 from tests.support.programs import need
 from tests.support.sprites.server import stand_in
 from tests.support.sprites.way import transport_to
@@ -79,7 +79,7 @@ class TestSsh(UnpackContract):
         return str(tmp_path)
 
 
-class TestSshLaunch(LaunchContract):
+class TestSshLaunch(LaunchContract, BeginContract):
     """The same machine; what it launches lives on."""
 
     @pytest.fixture
@@ -99,7 +99,7 @@ def way_to_a_sprite() -> Iterator[Transport]:
         yield transport_to(server)
 
 
-class TestSprite(TransportContract):
+class TestSprite(UnpackContract, BeginContract):
     """A sprite, by the API of its provider."""
 
     @pytest.fixture

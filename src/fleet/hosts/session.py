@@ -16,7 +16,14 @@ from fleet.hosts.launch_file import DEFAULT_RULES, Rules, render, render_secrets
 from fleet.hosts.lines import CHUNK, Line, Read, read_lines
 from fleet.hosts.observing import observers
 from fleet.hosts.outbox import LONGEST, Request, parse_request, render_answer
-from fleet.hosts.transport import SupportsHold, SupportsLaunch, SupportsRunners, SupportsUnpack, Transport
+from fleet.hosts.transport import (
+    SupportsBegin,
+    SupportsHold,
+    SupportsLaunch,
+    SupportsRunners,
+    SupportsUnpack,
+    Transport,
+)
 from fleet.model.ids import check_token
 from fleet.model.launch import Launch
 
@@ -61,9 +68,13 @@ class HostedSession:
         self._shell = shell
         self._cgroup = ""  # what the launcher shall call it
         self._terminal = False  # whether the agent is to have one
+        self._unwritten: dict[str, bytes] | None = None  # files that the start brings with it
 
-    async def prepare(self, launch: Launch, rules: Rules = DEFAULT_RULES) -> None:
-        """Write the directory. The launch file comes last: with it the session can be started."""
+    async def prepare(self, launch: Launch, rules: Rules = DEFAULT_RULES, *, at_start: bool = False) -> None:
+        """Write the directory. The launch file comes last: with it the session can be started.
+
+        `at_start`: nobody needs the directory before. Where that saves an exchange, it is written by the start.
+        """
         self._cgroup = self.session if rules.use_cgroup else ""
         self._terminal = bool(launch.terminal)
         launch_file = {"launch": render(self.session, launch, rules, self._shell, epoch=self.epoch)}
@@ -71,7 +82,11 @@ class HostedSession:
         if isinstance(self._transport, SupportsHold):
             own["hold"] = self._transport.hold(rules.awake_seconds)
         if isinstance(self._transport, SupportsUnpack):
-            await self._transport.unpack(self.directory, {"outbox/": b""} | own | launch_file, shared=programs())
+            unpacked = {"outbox/": b""} | own | launch_file
+            if at_start and not self._terminal and isinstance(self._transport, SupportsBegin):
+                self._unwritten = unpacked
+            else:
+                await self._transport.unpack(self.directory, unpacked, shared=programs())
             return
         puts = (self._put(name, data) for name, data in (programs() | own).items())
         for failed in await asyncio.gather(*puts, return_exceptions=True):
@@ -174,7 +189,12 @@ class HostedSession:
         if self._terminal:
             return None
         argv = [*self._shell, f"{self.directory}/runner.sh", "run", self.directory, str(self.epoch)]
-        if isinstance(self._transport, SupportsRunners):
+        if self._unwritten is not None and isinstance(self._transport, SupportsBegin):
+            said = await self._transport.begin(
+                self.directory, self._unwritten, shared=programs(), argv=argv, stdin=stdin
+            )
+            self._unwritten = None
+        elif isinstance(self._transport, SupportsRunners):
             said = await self._transport.launch_runner(argv, stdin=stdin, session=self._cgroup)
         elif isinstance(self._transport, SupportsLaunch):
             said = await self._transport.launch(argv, stdin=stdin)

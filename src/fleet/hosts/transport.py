@@ -67,6 +67,22 @@ class SupportsLaunch(Protocol):
 
 
 @runtime_checkable
+class SupportsBegin(Protocol):
+    """The further power of a transport that unpacks a directory and launches from it in one exchange."""
+
+    async def begin(
+        self,
+        directory: str,
+        files: Mapping[str, bytes],
+        *,
+        shared: Mapping[str, bytes],
+        argv: Sequence[str],
+        stdin: bytes,
+    ) -> bytes:
+        """As `unpack`, then as `launch`; b"" also where the host can only do the first."""
+
+
+@runtime_checkable
 class SupportsRunners(Protocol):
     """The further power of a transport that sees its machine's kernel itself, and spares a runner questions to it."""
 

@@ -50,8 +50,9 @@ async def launch(attempt: Attempt) -> None:
     attempt.progress = replace(attempt.progress, coder_session=launch.coder_session, commit_before=commit)
     attempt.keep_state(attempt.coder.begin(parser))
     attempt.house.at("claimed")
-    await attempt.hosted.prepare(launch, _rules(attempt))
-    if not attempt.verifies:
+    marks = not attempt.verifies and attempt.task.terms.writable_paths is not None
+    await attempt.hosted.prepare(launch, _rules(attempt), at_start=not marks)
+    if marks:
         await workplace.mark(attempt)
     attempt.house.at("prepared")
     if parser is not None or attempt.progress != Progress(parser=attempt.progress.parser):

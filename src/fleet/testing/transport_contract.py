@@ -18,7 +18,7 @@ from typing import ClassVar
 import pytest
 
 from fleet.errors import TransportError
-from fleet.hosts.transport import SupportsLaunch, SupportsUnpack, Transport
+from fleet.hosts.transport import SupportsBegin, SupportsLaunch, SupportsUnpack, Transport
 
 EVERY_BYTE = bytes(range(256)) * 300  # more than a pipe holds
 SECONDS = 20.0
@@ -301,6 +301,51 @@ class UnpackContract(TransportContract):
         asyncio.run(transport.put(f"{place}/file", b"x"))
         with pytest.raises(TransportError):
             self.unpacked(transport, f"{place}/file/below", {"file": b"x"})
+
+
+class BeginContract:
+    """What a transport must do that unpacks and launches in one exchange."""
+
+    @pytest.fixture
+    def transport(self) -> Transport:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def place(self) -> str:
+        raise NotImplementedError
+
+    def test_begin_unpacks_then_launches(self, transport: Transport, place: str) -> None:
+        """The program finds the files and its input, answers with its first line, and lives on apart; twice as well."""
+        assert isinstance(transport, SupportsBegin)
+        goal = f"{place}/goal"
+        script = (
+            f"cat >{place}/given; cat {goal}/file; exec >/dev/null 2>&1; until [ -e {place}/go ]; do sleep 0.05; done"
+        )
+        for line in (b"one\n", b"two\n"):
+            begun = transport.begin(
+                goal,
+                {"box/": b"", "file": line},
+                shared={"tool": b"#!/bin/sh\n"},
+                argv=["sh", "-c", f"{script}; echo >>{place}/done"],
+                stdin=EVERY_BYTE,
+            )
+            assert asyncio.run(begun) == line
+            assert asyncio.run(transport.get(f"{place}/given")) == EVERY_BYTE
+
+        async def ended() -> bool:
+            return await transport.get(f"{place}/done") == b"\n\n"
+
+        asyncio.run(transport.put(f"{place}/go", b""))
+        asyncio.run(until(ended))
+
+    def test_begin_that_cannot_unpack_launches_nothing(self, transport: Transport, place: str) -> None:
+        """The error is of the transport."""
+        assert isinstance(transport, SupportsBegin)
+        asyncio.run(transport.put(f"{place}/file", b"x"))
+        launch = ["touch", f"{place}/launched"]
+        with pytest.raises(TransportError):
+            asyncio.run(transport.begin(f"{place}/file/x", {"f": b""}, shared={"t": b""}, argv=launch, stdin=b""))
+        assert b"launched" not in asyncio.run(transport.run(["ls", place])).stdout
 
 
 class LaunchContract:

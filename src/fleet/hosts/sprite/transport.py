@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
-from fleet.errors import HostAsleep, HostGone, HostMissing, TransportError
+from fleet.errors import HostAsleep, HostFull, HostGone, HostMissing, TransportError
 from fleet.hosts.launch_file import LONGEST_WORD
 from fleet.hosts.sprite import files
 from fleet.hosts.sprite.api import SpriteApi
 from fleet.hosts.sprite.awake import HOLD_SOCKET, hold_program
 from fleet.hosts.sprite.presence import Doubt, Presence, Seen, check
 from fleet.hosts.transport import Completed
+from fleet.hosts.unpacking import ABSENT, body, launching, unpacking
 
 LONGEST_ADDRESS = 8000  # bytes of words that are sent in the address; more go on stdin
 MOST_OUTPUT = 1 << 26  # of one run
 BLOCK = 4096
 # Words that are too many for an address come first on stdin, as a line for sh. It reads no byte more than they are.
 UNPACK = 'eval "$(dd bs=1 count="$0" 2>/dev/null)"'
+ABSENT_CODE = 7
+TOLD = f"case $code in 0) exit 0 ;; {ABSENT}) exit {ABSENT_CODE} ;; *) exit 1 ;; esac"
 FOUND = 'case $1 in */*) [ -f "$1" ] && [ -x "$1" ] ;; *) command -v "$1" >/dev/null 2>&1 ;; esac'
 READ = """if [ -e "$1" ]; then exec dd if="$1" bs="$2" skip="$3" count="$4" 2>/dev/null; fi"""
 
@@ -55,6 +58,34 @@ class SpriteTransport:
             raise TransportError(f"cannot read {path} on sprite {self._name}: dd ended with code {done.code}")
         begin = offset % BLOCK
         return done.stdout[begin : begin + limit]
+
+    async def unpack(self, directory: str, files: Mapping[str, bytes], *, shared: Mapping[str, bytes]) -> None:
+        """All by one command; the shared programs are sent only where they are not over there yet."""
+        await self._unpack(directory, files, shared, b"")
+
+    async def begin(
+        self,
+        directory: str,
+        files: Mapping[str, bytes],
+        *,
+        shared: Mapping[str, bytes],
+        argv: Sequence[str],
+        stdin: bytes,
+    ) -> bytes:
+        return await self._unpack(directory, files, shared, launching(argv, stdin))
+
+    async def _unpack(
+        self, directory: str, files: Mapping[str, bytes], shared: Mapping[str, bytes], then: bytes
+    ) -> bytes:
+        for whole in (False, True):
+            script = unpacking(directory, files, shared, whole=whole) + then
+            done = await self.run(["sh", "-c", body(directory) + TOLD], stdin=script)
+            if done.code != ABSENT_CODE:
+                break
+        if done.code:
+            error = HostFull if b"No space left" in done.stderr else TransportError
+            raise error(f"cannot write {directory} on sprite {self._name}: {_text(done.stderr) or 'it failed'}")
+        return done.stdout
 
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         from fleet.hosts.sprite.command import STDOUT, running

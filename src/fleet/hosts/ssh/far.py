@@ -12,10 +12,10 @@ import shlex
 from collections.abc import Sequence
 
 from fleet.errors import TransportError
+from fleet.hosts.unpacking import WHY_NOT, apart
 
 PLAIN = frozenset(b' "#$%&()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~')
 BLOCK = 4096
-KEPT = ("PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 
 # The program is in the login's process group. Our end of its stdin is the lifeline: when it closes, we are gone.
 RUN = """
@@ -47,10 +47,9 @@ code=$?
 exec 2>&4
 """
 # What is launched is never ended by us: its stdin ends where ours does. Nobody waits for it, only for its first line.
-# Where the host's env cannot give it fresh signals, there is none.
 LAUNCH = """
 exec 3<&0
-{ ( exec setsid env --default-signal=INT,QUIT -i %(kept)s %(words)s ) <&3 3<&- 2>/dev/null & } | {
+{ ( exec %(apart)s ) <&3 3<&- 2>/dev/null & } | {
     IFS= read -r said && echo "$said"
 }
 code=0
@@ -63,13 +62,6 @@ case $code in 126|127)
         *) command -v %(name)s >/dev/null 2>&1 || code=unfound ;;
     esac ;;
 esac
-"""
-# Not every shell says why it could not write.
-WHY_NOT = """
-if [ "$code" = 1 ]; then
-    left=$(df -Pk %(folder)s 2>/dev/null | awk 'NR == 2 { print $4 }')
-    if [ "$left" = 0 ]; then echo 'No space left on device' >&2; fi
-fi
 """
 # dd that cannot fsync has read nothing when it says so; any other failure leaves a wrong size.
 PUT = (
@@ -121,8 +113,7 @@ def run_body(argv: Sequence[str], size: int) -> str:
 
 def launch_body(argv: Sequence[str]) -> str:
     """Start a program apart from us, with a small environment, and give its first line."""
-    kept = " ".join(f'${{{name}+"{name}=${name}"}}' for name in KEPT)
-    return LAUNCH % {"words": words_of(argv), "kept": kept}
+    return LAUNCH % {"apart": apart(words_of(argv))}
 
 
 def stream_body(argv: Sequence[str]) -> str:

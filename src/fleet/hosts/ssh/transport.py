@@ -15,8 +15,8 @@ from fleet.hosts.ssh import far
 from fleet.hosts.ssh.address import SshAddress
 from fleet.hosts.ssh.client import client, failure
 from fleet.hosts.ssh.connection import Connection, Gate, was_not_asked, was_refused
-from fleet.hosts.ssh.unpacking import ABSENT, body, unpacking
 from fleet.hosts.transport import Completed
+from fleet.hosts.unpacking import ABSENT, body, launching, unpacking
 
 CHUNK = 1 << 16
 CHANNELS = 8  # at once on the connection; servers allow ten, and a stream or two are open all the time
@@ -56,13 +56,30 @@ class SshTransport:
 
     async def unpack(self, directory: str, files: Mapping[str, bytes], *, shared: Mapping[str, bytes]) -> None:
         """All in one exchange; the shared programs are sent only where they are not over there yet."""
+        await self._unpack(directory, files, shared, b"")
+
+    async def begin(
+        self,
+        directory: str,
+        files: Mapping[str, bytes],
+        *,
+        shared: Mapping[str, bytes],
+        argv: Sequence[str],
+        stdin: bytes,
+    ) -> bytes:
+        return await self._unpack(directory, files, shared, launching(argv, stdin))
+
+    async def _unpack(
+        self, directory: str, files: Mapping[str, bytes], shared: Mapping[str, bytes], then: bytes
+    ) -> bytes:
         for whole in (False, True):
-            script = unpacking(directory, files, shared, whole=whole)
-            code, _, stderr = await self._exchange(body(directory), script)
-            if code == "0":
-                return
+            script = unpacking(directory, files, shared, whole=whole) + then
+            code, stdout, stderr = await self._exchange(body(directory), script)
             if code != ABSENT:
-                raise _refused(f"cannot write {directory} on host {self._address.host}", stderr)
+                break
+        if code != "0":
+            raise _refused(f"cannot write {directory} on host {self._address.host}", stderr)
+        return stdout
 
     async def launch(self, argv: Sequence[str], *, stdin: bytes) -> bytes:
         """Also b"" where the host cannot: that is no error, there is another way to start it."""

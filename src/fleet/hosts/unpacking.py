@@ -1,25 +1,52 @@
 """Many small files in one exchange: each whole or not at all, in their order, with programs that directories share.
 
-The far side gets functions that write them, on stdin: what is cut off does nothing, as the call comes last.
+The far side gets functions that write them, on stdin: what is cut off does nothing, as the call comes last. What was
+unpacked may be launched in the same exchange.
 """
 
 from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-
-from fleet.hosts.ssh.far import WHY_NOT
 
 SHARED = ".shared"
 ABSENT = "absent"  # the code when the shared programs are not over there yet
+KEPT = ("PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+# Not every shell says why it could not write.
+WHY_NOT = """
+if [ "$code" = 1 ]; then
+    left=$(df -Pk %(folder)s 2>/dev/null | awk 'NR == 2 { print $4 }')
+    if [ "$left" = 0 ]; then echo 'No space left on device' >&2; fi
+fi
+"""
 BODY = 'code=1\neval "$(cat)"\n' + WHY_NOT
+LAUNCH = """
+if [ "$code" = 0 ]; then
+    { printf %%b "$given" | ( exec %(apart)s ) 2>/dev/null & } | { IFS= read -r said && echo "$said"; }
+fi
+"""
 
 
 def body(directory: str) -> str:
-    """What takes the function."""
+    """What takes the functions; it leaves its `code`."""
     return BODY % {"folder": shlex.quote(directory.rpartition("/")[0] or "/")}
+
+
+def apart(words: str) -> str:
+    """Words for sh as the leader of a process session, with fresh signals and a small environment.
+
+    Where the host's env cannot give it fresh signals, it does not begin.
+    """
+    kept = " ".join(f'${{{name}+"{name}=${name}"}}' for name in KEPT)
+    return f"setsid env --default-signal=INT,QUIT -i {kept} {words}"
+
+
+def launching(argv: Sequence[str], stdin: bytes) -> bytes:
+    """What comes after the call that unpacks: a program is run apart from us, and its first line is the answer."""
+    words = apart(" ".join(map(shlex.quote, argv)))
+    return b"given=" + _quoted(stdin) + (LAUNCH % {"apart": words}).encode("utf-8", "surrogateescape")
 
 
 def digest(programs: Mapping[str, bytes]) -> str:
