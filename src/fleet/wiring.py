@@ -211,6 +211,7 @@ def open_host_verbs(home: Home, settings: Settings) -> HostVerbs:
         declared=hosts_of(settings),
         open_transport=lambda reach: open_transport(reach, settings, home),
         probe_seconds=settings.timeouts.health_probe,
+        health=settings.health,
     )
 
 

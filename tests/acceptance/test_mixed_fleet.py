@@ -115,6 +115,18 @@ def test_health_and_report(fleet: Cli, sprite: Machine) -> None:
     assert (done.code, done.out) == (1, "UNHEALTHY hosts:\n  mallet: api:not_found\n")
 
 
+def test_what_a_person_should_see_to(fleet: Cli, sprite: Machine) -> None:
+    """A login that has expired and a missing coder are told on stderr; the machine answers, so it is healthy."""
+    (sprite.home / ".claude").mkdir(exist_ok=True)
+    login = {"claudeAiOauth": {"accessToken": "hunter2", "expiresAt": 1748276587173}}
+    (sprite.home / ".claude" / ".credentials.json").write_text(json.dumps(login))
+    (sprite.home / ".local" / "bin" / "claude").unlink()
+    done = fleet.ok("health", "--host", "mallet", env={"PATH": "/usr/bin:/bin"})
+    assert done.out == "OK: 1 sprite healthy\n"
+    assert "mallet: the login of claude has expired\n" in done.err
+    assert "hunter2" not in fleet.ok("report", "--no-probe").out
+
+
 @pytest.mark.parametrize("host", ["forge", "mallet", "here"])
 def test_a_timeout_kills_on_every_kind(fleet: Cli, tmp_path: Path, host: str) -> None:
     """After -t seconds the process is gone where it ran, and its children with it."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fleet.model.event import kind_of
 from fleet.model.states import Result, TaskState
 from fleet.model.terms import Terms
 from tests.support.inhouse import InHouse
@@ -96,3 +97,20 @@ def test_a_sprite_without_work_is_let_sleep(away: OnSprite, machine: Machine) ->
         assert [host.state for host in away.store.hosts() if host.name == "ours"] == ["up"]
 
     asyncio.run(scene())
+
+
+def test_a_provider_that_fails_makes_no_machine_ill(away: OnSprite, machine: Machine) -> None:
+    """While the API does not tell, the sprite is unknown, nobody is alerted, and its task goes on when it does."""
+
+    async def scene() -> None:
+        away.server.faults.refuse = 503
+        uid = away.add(command="echo done", capabilities=("there",))
+        async with away.supervising():
+            await away.until(lambda: [host.state for host in away.store.hosts()] == ["unknown"], "a look")
+            away.server.faults.refuse = 0
+            await away.until_state(uid, TaskState.COMPLETED)
+        kinds = [kind_of(entry.event) for entry in away.store.chain("host/ours")]
+        assert kinds == ["host.changed", "host.changed"]
+
+    asyncio.run(scene())
+    assert machine.wakes

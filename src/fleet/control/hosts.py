@@ -8,6 +8,7 @@ from typing import Any
 
 from fleet.config import declaring
 from fleet.config.home import Home
+from fleet.config.machines import Health
 from fleet.errors import Conflict, NotFound
 from fleet.hosts.probe import probe
 from fleet.hosts.transport import Transport
@@ -28,6 +29,7 @@ class HostVerbs:
         declared: Mapping[str, Reach],
         open_transport: Callable[[Reach], Transport],
         probe_seconds: float,
+        health: Health,
     ) -> None:
         self._store = store
         self._home = home
@@ -35,6 +37,7 @@ class HostVerbs:
         self._declared = declared
         self._open = open_transport
         self._seconds = probe_seconds
+        self._health = health
 
     def close(self) -> None:
         """Let go of the store."""
@@ -70,7 +73,12 @@ class HostVerbs:
     async def _probe(self, wanted: Mapping[str, Reach]) -> list[Host]:
         asked = (probe(name, reach, self._open(reach), seconds=self._seconds) for name, reach in wanted.items())
         found = await asyncio.gather(*asked)
-        return [await self._store.probed(each.host, by=self._by) for each in found]
+        return [
+            await self._store.probed(
+                each.host, by=self._by, alert_after=self._health.alert_after, keep_days=self._health.keep_days
+            )
+            for each in found
+        ]
 
     def _reach(self, name: str) -> Reach:
         if name not in self._declared:

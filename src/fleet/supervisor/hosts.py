@@ -115,7 +115,10 @@ class Hosts:
 
     async def _tell(self, found: Host) -> None:
         try:
-            await self._house.store.probed(found, by=self._house.name)
+            kept = self._house.settings.health
+            await self._house.store.probed(
+                found, by=self._house.name, alert_after=kept.alert_after, keep_days=kept.keep_days
+            )
         except (FleetError, OSError) as exc:  # it is told again when something changes, or in a while
             self._house.log("probe_not_told", host=found.name, error=str(exc))
 
@@ -124,8 +127,10 @@ class Hosts:
         site = self.site(name)
         assert site.reach is not None
         known = self.health.get(name)
-        if isinstance(site.transport, SupportsSight) and known is not None and known.state == "up":
-            return await sighted(name, site.reach, site.transport)
+        if isinstance(site.transport, SupportsSight):
+            seen = await sighted(name, site.reach, site.transport)
+            if seen.state != "up" or (known is not None and known.state == "up"):
+                return seen  # a provider that fails says nothing of its machines: none of them is down for it
         found = await probe(name, site.reach, site.transport, seconds=self._house.settings.timeouts.health_probe)
         site.as_root = found.as_root
         return found.host
