@@ -32,6 +32,9 @@
     │   └── NotStarted          retry    the host did not start the session; nothing ran
     ├── ChannelError            retry    a channel did not take an alert
     │   └── ChannelRefused               it never will, as it is set up
+    ├── ServerError             exit 1   a fleet that is served elsewhere cannot be asked
+    │   ├── ServerUnreachable   retry    its server does not answer
+    │   └── ServerRefused                it does not take the token, or the token's role is not enough
     ├── LedgerBroken            exit 1   the hash chain or the fold does not agree with what is stored
     └── ProgramError            exit 1   a program that Fleet drives failed
         └── ProgramMissing               it is not installed
@@ -241,6 +244,20 @@ class ChannelRefused(ChannelError):
     """A channel cannot take alerts as it is set up."""
 
     retryable = False
+
+
+class ServerError(FleetError):
+    """A fleet that is served elsewhere cannot be asked."""
+
+
+class ServerUnreachable(ServerError):
+    """The server of the fleet does not answer."""
+
+    retryable = True
+
+
+class ServerRefused(ServerError):
+    """The server does not take the token, or the token's role is not enough."""
 
 
 class LedgerBroken(FleetError):

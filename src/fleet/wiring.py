@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fleet.control.pools import PoolVerbs
     from fleet.control.specs import Coders
     from fleet.front.local import LocalFront
+    from fleet.front.remote import RemoteFront
     from fleet.hosts.kinds import HostKind
     from fleet.hosts.pool_worker import PoolWorker
     from fleet.hosts.transport import Transport
@@ -176,10 +177,25 @@ def open_front(
         settings=settings,
         reads=reads or cache(lambda: opened.enter_context(closing(open_reads(home, settings())))),
         control=control or (lambda by: make_control(home, settings(), store(), by=by or whoami(), after=after())),
-        coders=lambda current: spec_coders(current, current.supervisor.coder),
+        coders=_checked_coders,
         base=os.getcwd,
         close=opened.close,
     )
+
+
+def open_remote(url: str, token_env: str, *, insecure: bool) -> RemoteFront:
+    """The front of a fleet that is served elsewhere. Nothing is asked yet."""
+    from fleet.errors import UsageError
+    from fleet.front.client import Client
+    from fleet.front.remote import RemoteFront
+
+    token = environ().get(token_env, "").strip()
+    if not token:
+        raise UsageError(
+            f"${token_env} holds no token for {url}",
+            hint="put one there, which `fleet serve token NAME` made; --token-env names another variable",
+        )
+    return RemoteFront(Client(url, token, insecure=insecure))
 
 
 def open_landing(home: Home, settings: Settings) -> Landing:
@@ -349,6 +365,15 @@ def spec_coders(settings: Settings, default: str) -> Coders:
         check=lambda name: check_coder(name, settings.own_coders),
         permissions=lambda name, task: load(name).permissions(task.worker.tools, task.worker.tool_profile),
     )
+
+
+def _checked_coders(settings: Settings, coder: str | None) -> Coders:
+    """The coders of a spec; `coder` is for tasks that name none, in the place of the settings' own."""
+    from fleet.plugins import check_coder
+
+    if coder:
+        check_coder(coder, settings.own_coders)
+    return spec_coders(settings, coder or settings.supervisor.coder)
 
 
 def load_channel(kind: str) -> Channel:

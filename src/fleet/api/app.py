@@ -13,7 +13,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 from prometheus_client import CollectorRegistry
 
 from fleet import __version__
-from fleet.api import looking, metrics, steering, streaming
+from fleet.api import looking, metrics, reading, steering, streaming
 from fleet.api.answers import on_bug, on_fleet_error, on_http, on_refused
 from fleet.api.desk import Desk
 from fleet.api.gate import Gate
@@ -40,7 +40,7 @@ def make_app(desk: Desk, api: Api) -> ASGIApp:
 def make_routes(desk: Desk | None, api: Api, registry: CollectorRegistry | None = None) -> Litestar:
     """The routes alone; without a desk they can be described and not be used."""
     return Litestar(
-        [*looking.ROUTES, *steering.ROUTES, *streaming.ROUTES, *metrics.ROUTES],
+        [*looking.ROUTES, *reading.ROUTES, *steering.ROUTES, *streaming.ROUTES, *metrics.ROUTES],
         state=State({"desk": desk, "registry": registry}),
         openapi_config=OpenAPIConfig(
             title="Fleet",

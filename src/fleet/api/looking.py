@@ -13,10 +13,9 @@ from litestar.response import File
 from fleet import __version__
 from fleet.api.answers import NEEDS_ADMIN, NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw
 from fleet.api.views import ConfigView, Health, RunList
-from fleet.errors import NotFound
+from fleet.errors import NotFound, UsageError
 from fleet.front.front import Front
 from fleet.front.views import RunDetail
-from fleet.model.host import Host
 from fleet.model.ids import run_subject
 from fleet.model.session import Session
 from fleet.model.states import TaskState
@@ -61,7 +60,11 @@ async def list_runs(request: Request[Any, Any, Any], limit: Limit = 50) -> Respo
 
 
 @get("/v1/fleet/runs/{run_id:str}", tags=["runs"], guards=NEEDS_READ)
-async def one_run(request: Request[Any, Any, Any], run_id: Word, limit: Limit = 200) -> Response[RunDetail]:
+async def one_run(
+    request: Request[Any, Any, Any],
+    run_id: Word,
+    limit: Annotated[int, QueryParameter(ge=1, le=100_000, description="At most so many tasks.")] = 200,
+) -> Response[RunDetail]:
     """A run, and what came of its first tasks. Its ETag goes with `If-Match` on what steers it."""
     word = checked(run_id)
     view, seq = await desk_of(request).seen(
@@ -88,15 +91,28 @@ async def one_worker(request: Request[Any, Any, Any], worker_id: Word) -> Respon
 @get("/v1/fleet/tasks", tags=["tasks"], guards=NEEDS_READ)
 async def list_tasks(
     request: Request[Any, Any, Any],
+    *,
     limit: Limit = 100,
     status: Annotated[list[TaskState] | None, QueryParameter(description="In these states; else in any.")] = None,
     run: OfRun = None,
     tag: Annotated[list[str] | None, QueryParameter(description="With all of these tags.")] = None,
+    label: Annotated[list[str] | None, QueryParameter(description="With all of these labels, as NAME=VALUE.")] = None,
+    meta: Annotated[list[str] | None, QueryParameter(description="With all of this metadata, as NAME=VALUE.")] = None,
 ) -> Response[list[TaskLine]]:
     """Tasks, the most urgent and oldest first where states are given, else by age."""
-    wanted = Wanted(run=None if run is None else checked(run), tags=frozenset(tag or ())) if run or tag else None
+    wanted = None
+    if run or tag or label or meta:
+        only = None if run is None else checked(run)
+        wanted = Wanted(run=only, labels=_pairs(label), tags=frozenset(tag or ()), metadata=_pairs(meta))
     states = frozenset(status) if status else None
     return answer(await desk_of(request).look(lambda front: front.tasks(states, limit, wanted)))
+
+
+def _pairs(words: list[str] | None) -> dict[str, str]:
+    split = [word.partition("=") for word in words or ()]
+    if not all(name and eq for name, eq, _ in split):
+        raise UsageError("labels and metadata are asked for as NAME=VALUE")
+    return {name: value for name, _, value in split}
 
 
 @get("/v1/fleet/tasks/{task_id:str}", tags=["tasks"], guards=NEEDS_READ)
@@ -201,12 +217,6 @@ async def list_questions(request: Request[Any, Any, Any]) -> Response[list[Quest
     return answer(await desk_of(request).look(lambda front: front.questions()))
 
 
-@get("/v1/fleet/hosts", tags=["hosts"], guards=NEEDS_READ)
-async def list_hosts(request: Request[Any, Any, Any]) -> Response[list[Host]]:
-    """What is known of each machine, since when, and by what evidence."""
-    return answer(await desk_of(request).ask(lambda reads: reads.hosts()))
-
-
 @get("/v1/fleet/config", tags=["config"], guards=NEEDS_ADMIN)
 async def config(request: Request[Any, Any, Any]) -> Response[ConfigView]:
     """The settings in force. They name secrets and hold none; what looks like one all the same is put out."""
@@ -246,6 +256,5 @@ ROUTES = [
     list_sessions,
     one_session,
     list_questions,
-    list_hosts,
     config,
 ]

@@ -15,6 +15,7 @@ from fleet.api.deeds import Deed, Subject, deed, first_deed
 from fleet.api.views import Judgement, Question, Reason, Reply, Restart, Stopped
 from fleet.config.specs.document import parse
 from fleet.errors import UsageError
+from fleet.front.front import Front
 from fleet.front.views import Add, Created
 from fleet.model.ids import run_subject
 from fleet.model.intent import Intent
@@ -23,6 +24,7 @@ from fleet.projections.inspect import inspect
 from fleet.projections.queue import TaskDetail
 
 BY = "through the API"
+NAMELESS = "For tasks that name none."
 steering = partial(post, guards=NEEDS_OPERATE, dependencies={"deed": Provide(deed)})
 making = partial(post, guards=NEEDS_OPERATE, dependencies={"deed": Provide(first_deed)})
 
@@ -109,11 +111,19 @@ async def create_run(
     request: Request[Any, Any, Any],
     deed: NamedDependency[Deed],
     data: JSONBody[dict[str, Any]],  # noqa: ARG001  # its bytes are read, with all their keys
+    *,
+    name: Annotated[str, QueryParameter(min_length=1, max_length=256, description="Where the spec has none.")] = "run",
     max_workers: Annotated[int, QueryParameter(ge=1, le=1000)] = DEFAULT_WORKERS,
+    coder: Annotated[str | None, QueryParameter(min_length=1, max_length=128, description=NAMELESS)] = None,
+    model: Annotated[str | None, QueryParameter(min_length=1, max_length=200, description=NAMELESS)] = None,
 ) -> Response[Created]:
     """Put the tasks of a spec in the queue, as one run; docs/reference/spec.md tells what a spec may say."""
     body = await request.body()
-    return await deed.do(lambda front: front.submit(parse(body, "json", source="the spec"), max_workers))
+
+    def submit(front: Front) -> Created:
+        return front.submit(parse(body, "json", source="the spec", stem=name), max_workers, coder=coder, model=model)
+
+    return await deed.do(submit)
 
 
 @making("/v1/fleet/tasks", tags=["tasks"], status_code=201)

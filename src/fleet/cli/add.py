@@ -1,6 +1,6 @@
 """Put a task in the queue.
 
-The directory that you stand in is recorded with it: the agent will work there.
+The directory that you stand in is recorded with it: the agent will work there. With --url, name one there: --cwd.
 
 Examples:
   fleet add "Fix the login page" -d "It loops after a wrong password." --priority 1
@@ -41,39 +41,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Add the task and say its id."""
-    from fleet.model.task import NewTask, check_priority
-    from fleet.model.terms import Terms
+    from fleet.front.views import Add
+    from fleet.model.task import check_priority
 
-    if context.settings.queue.source == "beads":
+    if context.bd_keeps_the_queue:
         from fleet.cli import beads_queue
 
         if args.isolation:
             raise UsageError("beads keeps no isolation", hint="fleet config set supervisor.isolation=worktree")
         return beads_queue.add(args, context)
     description = read_text(args.description)
-    task = context.control.add(
-        NewTask(
+    task = context.front.add(
+        Add(
             title=args.title,
             description=description,
             coder=args.coder,
             model=args.model or None,
             priority=check_priority(args.priority),
-            needs=tuple(args.needs),
-            cwd=directory(args.cwd),
+            needs=args.needs,
+            cwd=args.cwd if context.url else directory(args.cwd),
             labels=labels(args.label),
-            terms=Terms(isolation=args.isolation),
+            isolation=args.isolation,
         )
     )
     if (task.title, task.description) != (args.title, description):
         context.note("warning: what looks like a secret is not kept, and the agent will not see it")
     if context.json:
-        from fleet.cli.show import detail_of
-
-        context.print_json(detail_of(context, task))
+        context.print_json(task)
     elif args.quiet:
-        context.print(task.uid)
+        context.print(task.id)
     else:
-        context.print(created(task.uid, task.title, cwd=task.cwd, coder=task.coder, model=task.model))
+        coder = None if task.coder_inherited else task.coder
+        model = None if task.model_inherited else task.model
+        context.print(created(task.id, task.title, cwd=task.cwd, coder=coder, model=model))
     return 0
 
 

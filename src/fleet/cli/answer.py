@@ -28,12 +28,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Record the answer."""
     from fleet.cli.add import read_text
     from fleet.cli.beads_queue import refuse_untaken
-    from fleet.cli.show import detail_of
 
     refuse_untaken(args.id, context, f"see it with `fleet bd show {args.id}`")
-    task = context.control.answer(args.id, read_text(args.text))
+    task = context.front.answer(args.id, read_text(args.text))
     if context.json:
-        context.print_json(detail_of(context, task))
+        context.print_json(task)
     else:
-        context.print(f"Answered {task.uid}: it is {task.state.value} again")
+        context.print(f"Answered {task.id}: it is {task.state.value} again")
     return 0

@@ -17,6 +17,12 @@ from fleet.cli.parsing import Formatter
 from fleet.errors import FleetError, SpecError, UsageError
 
 INTERRUPTED = 130
+FLAGS = {"--json": "json", "--insecure": "insecure"}
+VALUES = {
+    "--home": ("home_flag", "a directory"),
+    "--url": ("url", "an address"),
+    "--token-env": ("token_env", "the name of a variable"),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -79,6 +85,7 @@ def _run(argv: list[str], context: Context) -> int:
         return 0
     context.json = context.json or "--json" in argv
     command = _find(argv[0])
+    _away(command, argv, context)
     module = importlib.import_module(f"fleet.cli.{command.module}")
     if hasattr(module, "run_raw"):  # takes its words as they are, as `fleet bd` must
         return int(module.run_raw(argv[1:], context))
@@ -128,6 +135,7 @@ def overview() -> str:
         lines.append("")
     lines += [
         "Every command takes --json and --home; `fleet COMMAND --help` shows examples.",
+        "fleet --url URL [--token-env NAME] COMMAND looks at and steers a fleet that is served elsewhere.",
         "",
         "examples:",
         '  fleet init && fleet add "Write the changelog"',
@@ -137,20 +145,35 @@ def overview() -> str:
 
 
 def _leading_options(argv: list[str], context: Context) -> list[str]:
-    """Take --home and --json where they stand before the command."""
+    """Take what may stand before the command: --json, --home, and where a fleet is served."""
     while argv and argv[0].startswith("--"):
         word, eq, value = argv[0].partition("=")
-        if word == "--json" and not eq:
-            context.json, argv = True, argv[1:]
-        elif word == "--home" and eq:
-            context.home_flag, argv = value, argv[1:]
-        elif word == "--home":
-            if len(argv) < 2:
-                raise UsageError("--home needs a directory")
-            context.home_flag, argv = argv[1], argv[2:]
+        if word in FLAGS and not eq:
+            setattr(context, FLAGS[word], True)
+            argv = argv[1:]
+        elif word in VALUES:
+            if not eq and len(argv) < 2:
+                raise UsageError(f"{word} needs {VALUES[word][1]}")
+            setattr(context, VALUES[word][0], value if eq else argv[1])
+            argv = argv[1:] if eq else argv[2:]
         else:
             break
     return argv
+
+
+def _away(command: Command, argv: list[str], context: Context) -> None:
+    """Whether a fleet that is served elsewhere is meant, by --url or, where no home is named, by $FLEET_URL."""
+    from fleet.config.environment import environ
+
+    named = context.home_flag if context.home_flag is not None else _home_in(argv)
+    if context.url and named is not None:
+        raise UsageError("--url and --home name two fleets", hint="give one of them")
+    context.url = context.url or ("" if named is not None else environ().get("FLEET_URL", ""))
+    if context.url and not command.remote and not {"-h", "--help"} & set(argv):
+        raise UsageError(
+            f"`fleet {command.name}` works on a home here, not on a fleet that is served elsewhere",
+            hint="run it where the home is; without --url and $FLEET_URL, or with --home, it works on one here",
+        )
 
 
 def _home_in(argv: list[str]) -> str | None:

@@ -27,18 +27,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List them, or print one."""
-    from fleet.projections.receipts import artifacts
-
-    task = context.reads.find(args.id)
-    found = artifacts(context.reads, task, context.home.artifacts)
+    found = context.front.artifacts(args.id)
     if args.open is not None:
-        return _open(args.open, task.uid, found, context)
+        return _open(args.open, args.id, found, context)
     if context.json:
         context.print_json(found)
         return 0
     _list(found, context)
     if not found:
-        context.note(f"{task.uid} has left nothing")
+        context.note(f"{context.front.task(args.id).id} has left nothing")
     return 0
 
 
@@ -53,16 +50,17 @@ def _list(found: list[Kept], context: Context) -> None:
         context.print("  ".join(cells).rstrip())
 
 
-def _open(word: str, uid: str, found: list[Kept], context: Context) -> int:
+def _open(word: str, task: str, found: list[Kept], context: Context) -> int:
     """Its bytes as they are; what a terminal could not show is not sent to one."""
     wanted = [one for one in found if one.kind == word] or [one for one in found if one.path == word]
     if not wanted:
         kinds = ", ".join(dict.fromkeys(one.kind for one in found)) or "nothing"
+        uid = context.front.task(task).id
         raise NotFound(f"{uid} has left no `{word}`", hint=f"it left: {kinds}")
     if context.json:
         context.print_json(wanted[0])
         return 0
-    data = _content(wanted[0])
+    data = _content(task, wanted[0], context)
     if context.out.isatty() and b"\0" in data:
         raise Conflict(f"{wanted[0].path} is no text", hint=f"its content is in {wanted[0].kept_at}")
     context.out.flush()
@@ -71,13 +69,10 @@ def _open(word: str, uid: str, found: list[Kept], context: Context) -> int:
     return 0
 
 
-def _content(ref: Kept) -> bytes:
+def _content(task: str, ref: Kept, context: Context) -> bytes:
     import hashlib
-    from pathlib import Path
 
-    if ref.kept_at is None:
-        raise NotFound(f"the content of {ref.path} is gone: {ref.sha256} is not in the home")
-    data = Path(ref.kept_at).read_bytes()
+    data = context.front.content(task, ref)
     if hashlib.sha256(data).hexdigest() != ref.sha256:
         raise Conflict(f"the content of {ref.path} has changed since it was kept", hint="fleet receipts check")
     return data

@@ -24,7 +24,7 @@ STATUSES = {
 
 def keeps_the_queue(context: Context) -> bool:
     """Whether the queue of this home is bd's."""
-    return context.settings.queue.source == "beads"
+    return context.bd_keeps_the_queue
 
 
 def refuse_untaken(word: str, context: Context, instead: str) -> None:
@@ -128,17 +128,6 @@ def _line(row: dict[str, Any], context: Context) -> TaskLine:
         cwd=kept.cwd,
         reason=row.get("notes", ""),
     )
-
-
-def uid_of(word: str, context: Context) -> str:
-    """The task that a word stands for, whoever keeps the queue."""
-    if not keeps_the_queue(context):
-        return context.reads.find(word).uid
-    prefix = context.settings.queue.prefix
-    for candidate in (word, f"{prefix}-{word}"):
-        if context.home.task_dir(candidate).is_dir():
-            return candidate
-    raise NotFound(f"no task `{word}` has files in {context.home.tasks}", hint="`fleet bd list` shows the ids")
 
 
 def _status(words: str) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+REMOTE = {  # those that work on a fleet that is served elsewhere, too
+    *("add", "answer", "artifacts", "health", "hosts", "inspect", "interrupt", "log", "logs", "questions", "ready"),
+    *("receipts", "restart", "run", "show", "status", "stop", "tasks", "verify", "wait", "why"),
+}
+
 
 class Command:
     """One word that may follow `fleet`."""
 
-    __slots__ = ("group", "help", "module", "name")
+    __slots__ = ("group", "help", "module", "name", "remote")
 
     def __init__(self, name: str, group: str, module: str, help: str) -> None:
         self.name = name
         self.group = group
         self.module = module  # below fleet.cli; has configure(parser) and run(args, context)
         self.help = help
+        self.remote = name in REMOTE
 
 
 GROUPS = {

@@ -7,6 +7,8 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
+from fleet.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -15,7 +17,11 @@ if TYPE_CHECKING:
     from fleet.control.control import Control
     from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
+    from fleet.front.front import Front
     from fleet.store.reads import Reads
+
+
+TOKEN_ENV = "FLEET_TOKEN"
 
 
 class Context:
@@ -23,6 +29,9 @@ class Context:
 
     def __init__(self, *, home: str | None, json: bool, out: TextIO, err: TextIO) -> None:
         self.home_flag = home
+        self.url = ""  # of a fleet that is served elsewhere; empty: the home is here
+        self.token_env = TOKEN_ENV
+        self.insecure = False
         self.json = json
         self.out = out
         self.err = err
@@ -40,6 +49,27 @@ class Context:
         from fleet.config.load import load
 
         return load(self.home)
+
+    @cached_property
+    def front(self) -> Front:
+        """Every question and verb, of the home here or of a fleet that is served elsewhere."""
+        from fleet import wiring
+
+        if self.url:
+            return wiring.open_remote(self.url, self.token_env, insecure=self.insecure)
+        return wiring.open_front(
+            self.home, lambda: self.settings, reads=lambda: self.reads, control=lambda _: self.control
+        )
+
+    def here(self, what: str) -> None:
+        """Refuse what only a home here can do, where a fleet is meant that is served elsewhere."""
+        if self.url:
+            raise UsageError(f"{what} works on a home here, not on a fleet that is served elsewhere")
+
+    @property
+    def bd_keeps_the_queue(self) -> bool:
+        """Whether the queue of the home here is bd's."""
+        return not self.url and self.settings.queue.source == "beads"
 
     @cached_property
     def reads(self) -> Reads:
@@ -71,7 +101,7 @@ class Context:
 
     def close(self) -> None:
         """Let go of what was opened."""
-        for name in ("reads", "control", "landing", "host_verbs"):
+        for name in ("front", "reads", "control", "landing", "host_verbs"):
             opened = self.__dict__.pop(name, None)
             if opened is not None:
                 opened.close()

@@ -2,6 +2,7 @@
 
 Sleeping sprites are woken, which costs money. The exit code is 0 when all are healthy, else 1. A line of each check
 goes to a log (`health.log_file`). Where all sprites vanish at once, one fault of the API is told, not dead machines.
+With --url nothing is woken or asked: the last probes there tell.
 
 Examples:
   fleet health
@@ -35,20 +36,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Look at all, judge, log, tell."""
-    from fleet.cli.machines import look, selected
+    if context.url:
+        if args.log or args.team or args.role or args.host:
+            context.here("a choice of hosts or a log")
+        found = context.front.machines()
+        ill = _ill(found) + [(one.api_name, "unknown") for one in found.machines if one.healthy is None]
+    else:
+        from fleet.cli.machines import look, selected
 
-    hosts = selected(args, context)
-    messenger = _messenger(context)
-    try:
-        found, signalled = look(hosts, context, wake=True)
-        if signalled:
-            return signalled
-        _tell(messenger, context)
-    finally:
-        if messenger is not None:
-            messenger.close()
-    ill = _ill(found)
-    _log(args.log or _log_file(context), ill, found, context)
+        hosts = selected(args, context)
+        messenger = _messenger(context)
+        try:
+            found, signalled = look(hosts, context, wake=True)
+            if signalled:
+                return signalled
+            _tell(messenger, context)
+        finally:
+            if messenger is not None:
+                messenger.close()
+        ill = _ill(found)
+        _log(args.log or _log_file(context), ill, found, context)
     if context.json:
         context.print_json({"ok": not ill, "machines": found})
         return int(bool(ill))

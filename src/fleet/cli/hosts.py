@@ -48,6 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print them, or do what was asked."""
+    if args.verb not in (None, "list"):
+        context.here(f"`fleet hosts {args.verb}`")
     match args.verb:
         case "add":
             return _add(args, context)
@@ -108,10 +110,7 @@ def _history(args: argparse.Namespace, context: Context) -> int:
 
 
 def _list(context: Context) -> int:
-    from fleet.hosts.machine import local_host
-    from fleet.projections.hosts import hosts
-
-    found = hosts(context.reads, context.settings, machine=local_host())
+    found = context.front.hosts()
     if context.json:
         context.print_json(found)
         return 0

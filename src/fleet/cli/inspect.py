@@ -30,9 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """A line for each thing that is known."""
     from fleet.cli.transcript import one_line, printable
-    from fleet.projections.inspect import inspect
 
-    found = inspect(context.reads, args.id)
+    found = context.front.inspect(args.id)
     if context.json:
         context.print_json(found)
         return 0

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Record the wish; the supervisor of the session carries it out."""
-    intent = context.control.steer.interrupt(args.id, args.reason)
+    intent = context.front.interrupt(args.id, args.reason)
     if context.json:
         context.print_json(intent)
     else:

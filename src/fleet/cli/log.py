@@ -8,7 +8,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet.errors import UsageError
@@ -24,22 +23,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """The lines as they stand in the file."""
-    from fleet.config.home import require
-
-    lines = parse_count(args.n)
-    home = require(context.home)
-    file = newest([home.logs, home.old_logs])
-    if file is None:
-        if context.json:
-            context.print_json({"file": None, "lines": []})
-        context.note(f"there is no log yet in {home.logs}: no supervisor has run")
-        return 0
-    text = file.read_text("utf-8", errors="replace").splitlines()
-    text = text[-lines:] if lines else text
+    found = context.front.supervisor_log(parse_count(args.n))
     if context.json:
-        context.print_json({"file": str(file), "lines": text})
+        context.print_json(found)
     else:
-        context.print_lines(iter(text))
+        context.print_lines(iter(found.lines))
+    if found.file is None:
+        place = "there" if context.url else f"in {context.home.logs}"
+        context.note(f"there is no log yet {place}: no supervisor has run")
     return 0
 
 
@@ -53,9 +44,3 @@ def parse_count(word: str | None) -> int | None:
     if any(letter.isalpha() for letter in word):
         hint = f"the log of one task is `fleet logs {word}`"
     raise UsageError(f"N must be a positive number, not `{word}`", hint=hint)
-
-
-def newest(directories: list[Path]) -> Path | None:
-    """The log file that was written last."""
-    found = [file for directory in directories for file in directory.glob("fleet-*.jsonl")]
-    return max(found, key=lambda file: file.stat().st_mtime, default=None)

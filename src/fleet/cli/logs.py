@@ -12,25 +12,24 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from fleet.cli.parsing import positive
 from fleet.errors import FleetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from fleet.cli.context import Context
     from fleet.cli.transcript import Transcript
+    from fleet.front.views import LogView
     from fleet.model.receipt import Usage
-    from fleet.model.task import Task
+    from fleet.projections.queue import TaskDetail
 
 POLL_SECONDS = 1.0  # the safety net; the bell wakes us at once
 REST_SECONDS = 0.05  # many commits make one look
-SESSION = re.compile(r"(.+)\.\d+")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,31 +44,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """The last lines of log.jsonl, and what comes after them."""
-    from fleet.cli.beads_queue import uid_of
-
-    found = None if (context.home.tasks / args.id).is_dir() else SESSION.fullmatch(args.id)
-    uid = uid_of(found[1] if found else args.id, context)
-    only = f"{uid}.{args.id.rpartition('.')[2]}" if found else None
-    file = context.home.task_dir(uid) / "log.jsonl"
+    log = context.front.log_view(args.id)
     if args.follow:
-        return _follow(file, uid, only, args, context)
+        return _follow(log, args, context)
     try:
-        tail = _tail(file, only, args.lines, raw=args.raw or context.json)
+        with context.front.open_log(log) as opened:
+            tail = _tail(opened, log.session, args.lines, raw=args.raw or context.json)
     except FileNotFoundError:
         if context.json:
-            context.print_json({"task": uid, "file": str(file), "records": []})
-        context.note(f"{uid} has no log yet ({file})")
+            context.print_json({"task": log.task, "file": log.file, "records": []})
+        context.note(f"{log.task} has no log yet ({log.file})")
         return 0
     except OSError as exc:
-        raise FleetError(f"{file} cannot be read: {exc.strerror}") from exc
+        raise FleetError(f"{log.file} cannot be read: {exc.strerror}") from exc
     if context.json:
         from fleet.projections.logs import decoded
 
-        context.print_json({"task": uid, "file": str(file), "records": [decoded(line) for line in tail.shown]})
+        context.print_json({"task": log.task, "file": log.file, "records": [decoded(line) for line in tail.shown]})
         return 0
     context.print_lines(iter(tail.shown))
     if not args.raw:
-        _sum_up(uid, only, context)
+        _sum_up(log, context)
     return 0
 
 
@@ -85,12 +80,13 @@ class Tail:
 def last_lines(file: Path, most: int) -> list[str]:
     """The last lines of a log in words; none where there is no log."""
     try:
-        return _tail(file, None, most, raw=False).shown
+        with file.open("rb") as opened:
+            return _tail(opened, None, most, raw=False).shown
     except OSError:
         return []
 
 
-def _tail(file: Path, only: str | None, most: int, *, raw: bool) -> Tail:
+def _tail(opened: BinaryIO, only: str | None, most: int, *, raw: bool) -> Tail:
     """The last lines of a file that may be long."""
     from fleet.cli.transcript import Transcript
     from fleet.projections.logs import tail
@@ -101,7 +97,7 @@ def _tail(file: Path, only: str | None, most: int, *, raw: bool) -> Tail:
         last[:] = [Transcript()]
         return list(_rendered(records, only, last[0], raw=raw))
 
-    lines, at = tail(file, most, shown)
+    lines, at = tail(opened, most, shown)
     return Tail(lines, at, last[0])
 
 
@@ -114,12 +110,13 @@ def _rendered(records: Sequence[bytes], only: str | None, transcript: Transcript
         yield from [line.decode("utf-8", "replace").rstrip("\n")] if raw else transcript.lines(line)
 
 
-def _follow(file: Path, uid: str, only: str | None, args: argparse.Namespace, context: Context) -> int:
+def _follow(log: LogView, args: argparse.Namespace, context: Context) -> int:
     raw = args.raw or context.json
-    bell = context.reads.listen()  # before looking, so that nothing falls between
+    front, uid, only = context.front, log.task, log.session
+    bell = front.listen()  # before looking, so that nothing falls between
     noted = ""
     try:
-        shown, follower = following(file, args.lines, only=only, raw=raw)
+        shown, follower = following(lambda: front.open_log(log), args.lines, only=only, raw=raw)
         context.print_lines(iter(shown or []))
         if shown is None:
             context.note(f"{uid} has said nothing yet")
@@ -135,18 +132,19 @@ def _follow(file: Path, uid: str, only: str | None, args: argparse.Namespace, co
     finally:
         bell.close()
     if not raw:
-        _sum_up(uid, only, context)
+        _sum_up(log, context)
         context.note(f"{uid} is {task.state.value}: {task.reason}")
     return 0
 
 
 def following(
-    file: Path, most: int, *, only: str | None = None, raw: bool = False
+    open_log: Callable[[], BinaryIO], most: int, *, only: str | None = None, raw: bool = False
 ) -> tuple[list[str] | None, Follower]:
     """The last lines of a log that may grow (None: there is no log yet), and what reads on after them."""
-    follower = Follower(file, only, raw=raw)
+    follower = Follower(open_log, only, raw=raw)
     try:
-        tail = _tail(file, only, most, raw=raw)
+        with open_log() as opened:
+            tail = _tail(opened, only, most, raw=raw)
     except FileNotFoundError:
         return None, follower
     follower.at, follower.transcript = tail.at, tail.transcript
@@ -156,11 +154,11 @@ def following(
 class Follower:
     """Reads on in a file that grows. What a supervisor cuts off after a crash and writes again is shown once."""
 
-    def __init__(self, file: Path, only: str | None, *, raw: bool) -> None:
+    def __init__(self, open_log: Callable[[], BinaryIO], only: str | None, *, raw: bool) -> None:
         from fleet.cli.transcript import Transcript
 
         self.at = 0
-        self._file = file
+        self._open_log = open_log
         self._only = only
         self._raw = raw
         self.transcript = Transcript()
@@ -183,7 +181,7 @@ class Follower:
 
     def _new(self) -> list[bytes]:
         try:
-            with self._file.open("rb") as opened:
+            with self._open_log() as opened:
                 size = opened.seek(0, os.SEEK_END)
                 if size < self.at:
                     self.at, self._again = size, True
@@ -196,42 +194,40 @@ class Follower:
         return whole.splitlines(keepends=True)
 
 
-def _task(uid: str, context: Context) -> Task | None:
+def _task(uid: str, context: Context) -> TaskDetail | None:
     """The task as it stands; None where bd keeps the queue and nobody has taken it."""
-    from fleet.cli.beads_queue import keeps_the_queue
+    if context.bd_keeps_the_queue and not context.reads.tasks_by_uid([uid]):
+        return None
+    return context.front.task(uid)
 
-    return context.reads.tasks_by_uid([uid]).get(uid) if keeps_the_queue(context) else context.reads.task(uid)
 
-
-def _is_over(task: Task, only: str | None) -> bool:
+def _is_over(task: TaskDetail, only: str | None) -> bool:
     from fleet.model.states import ENDED
 
     return task.state in ENDED or (only is not None and task.session != only)
 
 
-def _note_wait(task: Task | None, before: str, context: Context) -> str:
+def _note_wait(task: TaskDetail | None, before: str, context: Context) -> str:
     """Say once why nothing comes: it waits for a person, or for its time."""
     from fleet.cli.words import when
     from fleet.model.states import TaskState
 
     text = ""
-    if task is not None and task.state is TaskState.BLOCKED and task.block:
-        text = f"{task.uid} waits for you ({task.block.kind}): {task.block.text}"
+    if task is not None and task.state is TaskState.BLOCKED and task.question_kind:
+        text = f"{task.id} waits for you ({task.question_kind}): {task.question}"
     elif task is not None and task.state is TaskState.QUEUED:
         after = f", not before {when(task.not_before)}" if task.not_before else ""
-        text = f"{task.uid} is queued{after}" + (f": {task.reason}" if task.reason else "")
+        text = f"{task.id} is queued{after}" + (f": {task.reason}" if task.reason else "")
     if text and text != before:
         context.note(text)
     return text
 
 
-def _sum_up(uid: str, only: str | None, context: Context) -> None:
+def _sum_up(log: LogView, context: Context) -> None:
     """What the last session, or the one that was named, has used; counted as it was read."""
-    sessions = [session for session in context.reads.sessions(task=uid) if only in (None, session.id)]
-    if not sessions:
-        return
-    progress = context.reads.progress(sessions[-1].id)
-    context.print(f"--- {sessions[-1].id}: {used(progress.usage, progress.peak_context_tokens)}")
+    found = context.front.used(log.task, log.session)
+    if found is not None:
+        context.print(f"--- {found.session}: {used(found.usage, found.peak_context_tokens)}")
 
 
 def used(usage: Usage, peak_context_tokens: int) -> str:

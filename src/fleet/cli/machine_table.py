@@ -24,7 +24,7 @@ CLEAR = "\x1b[H\x1b[2J"
 def machine_part(args: argparse.Namespace, hosts: list[Host], context: Context) -> int:
     """Look, or recall, and print. On a terminal the rows come as the answers do; else in the order of the settings."""
     if args.no_probe:
-        _print(args, hosts, recalled(hosts, context), context, recalls=True)
+        _print(args, hosts, _recalled(hosts, context), context, recalls=True)
         return 0
     if not context.out.isatty():
         found, code = _looked(args, hosts, context)
@@ -49,7 +49,7 @@ def machine_part(args: argparse.Namespace, hosts: list[Host], context: Context) 
 
 def machines(args: argparse.Namespace, hosts: list[Host], context: Context) -> tuple[Machines, int]:
     """The machines as an object, and the exit code."""
-    return (recalled(hosts, context), 0) if args.no_probe else _looked(args, hosts, context)
+    return (_recalled(hosts, context), 0) if args.no_probe else _looked(args, hosts, context)
 
 
 def watch(args: argparse.Namespace, hosts: list[Host], context: Context) -> int:
@@ -61,7 +61,7 @@ def watch(args: argparse.Namespace, hosts: list[Host], context: Context) -> int:
     if context.json or not context.out.isatty():
         raise UsageError("--watch needs a terminal", hint="run `fleet status --json` again and again")
     while True:
-        found, code = (recalled(hosts, context), 0) if args.no_probe else _again(args, hosts, context)
+        found, code = (_recalled(hosts, context), 0) if args.no_probe else _again(args, hosts, context)
         context.out.write(CLEAR)
         _print(args, hosts, found, context, recalls=True)
         context.out.flush()
@@ -74,14 +74,6 @@ def _again(args: argparse.Namespace, hosts: list[Host], context: Context) -> tup
     from fleet.cli.machines import look
 
     return look(hosts, context, wake=args.wake, rest_seconds=0 if args.wake else REST_SECONDS)
-
-
-def recalled(hosts: Sequence[Host], context: Context) -> Machines:
-    """What the store has of them."""
-    from fleet.projections.machines import counted, seen_last
-
-    known = {host.name: host for host in context.reads.hosts()}
-    return counted(hosts, [seen_last(host, known.get(host.name)) for host in hosts])
 
 
 def head(args: argparse.Namespace, hosts: Sequence[Host], width: int, context: Context) -> str:
@@ -127,6 +119,12 @@ def _print(
     for machine in found.machines:
         context.print(row(machine, width, recalls=recalls))
     context.print(foot(found, width))
+
+
+def _recalled(hosts: list[Host], context: Context) -> Machines:
+    from fleet.projections.machines import recalled
+
+    return recalled(hosts, context.reads)
 
 
 def _looked(args: argparse.Namespace, hosts: list[Host], context: Context) -> tuple[Machines, int]:

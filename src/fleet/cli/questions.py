@@ -21,9 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """The oldest of the most urgent first."""
     from fleet.cli.words import ago
-    from fleet.projections.queue import questions
 
-    found = questions(context.reads)
+    found = context.front.questions()
     if context.json:
         context.print_json(found)
         return 0

@@ -24,13 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Id, title and directory, a line each."""
-    if context.settings.queue.source == "beads":
+    if context.bd_keeps_the_queue:
         from fleet.cli import beads_queue
 
         return beads_queue.ready(args, context)
-    from fleet.projections.queue import ready
-
-    found = ready(context.reads, args.limit)
+    found = context.front.ready(args.limit)
     print_lines(found, args.limit, context, nothing=None if found else nothing_ready(context))
     return 0
 
@@ -54,7 +52,7 @@ def print_lines(found: list[ReadyLine], limit: int, context: Context, nothing: s
 
 def nothing_ready(context: Context) -> str:
     """Why the list is empty: nothing is there, or all that is there waits."""
-    counts = context.reads.counts()
+    counts = context.front.counts()
     waiting = counts.get("queued", 0)
     blocked = counts.get("blocked", 0)
     parts = [f"{waiting} queued (waiting for others, or for their time)"] if waiting else []

@@ -33,17 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List them, or check them again."""
-    from fleet.projections.receipts import receipts
-
     if args.words[:1] == ["check"]:
         return _check(args.words[1:], context)
     if len(args.words) > 1:
         raise UsageError("give one task, or `check` and the ids to check")
-    task = context.reads.find(args.words[0]) if args.words else None
-    run_id = context.reads.find_run(args.run).id if args.run else None
-    found = receipts(context.reads, task=task, run=run_id)
-    if task is not None and run_id is not None:
-        found = [one for one in found if one.run == run_id]
+    task = args.words[0] if args.words else None
+    found = context.front.receipts(task, args.run)
     if context.json:
         context.print_json(found)
         return 0
@@ -89,9 +84,8 @@ def _lines(receipt: ReceiptView, *, whole: bool) -> Iterator[str]:
 
 def _check(words: list[str], context: Context) -> int:
     from fleet.cli.words import count
-    from fleet.projections.receipts import check, find_receipts
 
-    found = check(context.reads, find_receipts(context.reads, words), context.home.artifacts)
+    found = context.front.check(words)
     broken = [one for one in found if one.problems]
     if context.json:
         context.print_json(found)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.cli.steering import add_target, note_absence, tell_asked, tell_json
+from fleet.cli.steering import add_target, note_absence, tell_asked
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -29,15 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Queue it again, or ask its supervisor to."""
-    from fleet.model.task import Task
+    from fleet.projections.queue import TaskDetail
 
-    steer = context.control.steer
-    verb = steer.abandon if args.abandon else steer.restart
-    done = verb(args.id, args.reason, force=args.force)
+    done = context.front.restart(args.id, args.reason, force=args.force, abandon=args.abandon)
     if context.json:
-        context.print_json(tell_json(context, done))
-    elif isinstance(done, Task):
-        context.print(f"Restarted {done.uid}: it is {done.state.value} again")
+        context.print_json(done)
+    elif isinstance(done, TaskDetail):
+        context.print(f"Restarted {done.id}: it is {done.state.value} again")
     else:
         tell_asked(context, done)
         note_absence(context)

@@ -56,6 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Run until told to stop, or answer about one that runs."""
+    if context.url and (args.verb in (None, "status", "stop") or args.run is not None):
+        context.here("supervising")
     if args.verb in ("status", "stop"):
         from fleet.cli import supervisors
 
@@ -81,7 +83,7 @@ def _spec(args: argparse.Namespace, context: Context) -> int:
     if args.drain or args.stop_agents or args.serve:
         raise UsageError("--drain, --stop-agents and --serve are for supervising the whole queue; a run ends by itself")
     if args.run is None:
-        return run_spec.run(args, context)
+        return run_spec.run_away(args, context) if context.url else run_spec.run(args, context)
     if args.verb is not None or args.dry_run or args.max_workers or args.coder or args.model:
         raise UsageError("--run goes on with a run as it was submitted; it takes nothing else")
     return run_spec.go_on(args, context)

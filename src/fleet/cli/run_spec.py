@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.cli.run_view import View
     from fleet.control.specs import ReadSpec
-    from fleet.model.spec import TaskSpec
     from fleet.projections.plan import Plan
     from fleet.store.reads import Reads
 
@@ -43,6 +42,49 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return see_through(made.id, context, position=position, quiet=args.quiet)
 
 
+def run_away(args: argparse.Namespace, context: Context) -> int:
+    """The same on a fleet that is served elsewhere: its supervisor runs it, and its directories are there."""
+    from fleet.cli.words import count
+    from fleet.config.specs.document import read
+    from fleet.model.spec import DEFAULT_WORKERS
+
+    if args.dry_run:
+        context.here("--dry-run")
+    document = read(args.verb)
+    if args.alerts and isinstance(document.value, dict):
+        document.value["alerts"] = read(args.alerts).value
+    most = args.max_workers or DEFAULT_WORKERS
+    made = context.front.submit(document, most, coder=args.coder, model=args.model)
+    for warning in made.warnings:
+        context.note(f"warning: {warning}")
+    run_id = made.run.id
+    if not context.json:
+        context.note(f"Run {run_id}: {made.run.name}, {count(made.run.tasks, 'task')}, at most {most} at once")
+    if not made.supervisors:
+        context.note("no supervisor is running there: it waits for one")
+    if not args.detach:
+        return _wait_away(run_id, context, quiet=args.quiet)
+    if context.json:
+        context.print_json({"run": run_id, "pid": None})
+    else:
+        context.print(run_id)
+        context.note(f"follow with: fleet wait {run_id}")
+    return 0
+
+
+def _wait_away(run_id: str, context: Context, *, quiet: bool) -> int:
+    bell = context.front.listen()
+    try:
+        while not context.front.run(run_id, 1).run.over:
+            bell.wait(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        context.note(f"To follow it again: fleet wait {run_id}   To end it: fleet stop --run {run_id}")
+        return INTERRUPTED
+    finally:
+        bell.close()
+    return conclude(run_id, context, quiet=quiet)
+
+
 def go_on(args: argparse.Namespace, context: Context) -> int:
     """A run that is there already: supervise it to its end, or follow it."""
     made = context.reads.find_run(args.run)
@@ -72,11 +114,11 @@ def see_through(run_id: str, context: Context, *, position: str, quiet: bool = F
 def conclude(run_id: str, context: Context, *, quiet: bool = False) -> int:
     """The final table, and the exit code that says what came of the run."""
     from fleet.cli.run_view import summary, table
-    from fleet.projections.runs import results, run_view
 
-    view, found = run_view(context.reads, run_id), results(context.reads, run_id)
+    detail = context.front.run(run_id)
+    view, found = detail.run, detail.tasks
     if context.json:
-        context.print_json({"run": view, "tasks": found, "exit_code": view.exit_code})
+        context.print_json(detail)
     elif not quiet:
         context.print("\n".join(table(found)))
         context.note(summary(view))
@@ -89,7 +131,7 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
     from msgspec.structs import replace
 
     from fleet.cli.add import directory
-    from fleet.control.specs import read_alerts, read_spec
+    from fleet.control.specs import read_alerts, read_spec, with_defaults
     from fleet.plugins import check_coder
     from fleet.wiring import spec_coders
 
@@ -99,20 +141,8 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
     default = args.coder or settings.supervisor.coder
     hosts = {host.name: host.kind for host in settings.hosts}
     found = read_spec(args.verb, base=directory(None), coders=spec_coders(settings, default), hosts=hosts)
-    tasks = tuple(_with_defaults(task, args.coder, args.model, default) for task in found.spec.tasks)
-    alerts = read_alerts(args.alerts) if args.alerts else found.spec.alerts
-    return replace(found, spec=replace(found.spec, tasks=tasks, alerts=alerts))
-
-
-def _with_defaults(task: TaskSpec, coder: str | None, model: str | None, default: str) -> TaskSpec:
-    """What was said on the command line goes into the tasks: another process may run them."""
-    from msgspec.structs import replace
-
-    if task.command:
-        return task
-    mine = task.coder or coder
-    fits = model if task.model is None and (mine or default) == default else task.model
-    return replace(task, coder=mine, model=fits)
+    spec = with_defaults(found.spec, args.coder, args.model, default)
+    return replace(found, spec=replace(spec, alerts=read_alerts(args.alerts)) if args.alerts else spec)
 
 
 def _plan(found: ReadSpec, most: int, args: argparse.Namespace, context: Context) -> Plan:

@@ -29,18 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Everything that is known of a task."""
     from fleet.cli import beads_queue
-    from fleet.projections import beads
 
     if beads_queue.keeps_the_queue(context):
         return beads_queue.show(args, context)
-    task = context.reads.find(args.id)
-    shown = detail_of(context, task)
     if context.json:
-        envelope = beads.show_envelope(task, context.reads)
-        envelope["data"][0]["fleet"] = shown
-        context.print_json(envelope)
+        context.print_json(context.front.issue(args.id))
         return 0
-    context.print("\n".join(_lines(shown)))
+    context.print("\n".join(_lines(context.front.task(args.id))))
     return 0
 
 

@@ -35,6 +35,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """The work, then the machines; of chosen machines, only these."""
     chosen = bool(args.team or args.role or args.host)
+    if context.url:
+        if chosen or args.watch or args.wake:
+            context.here("a look at the machines")
+        return _work(args, context)
     if not (chosen or args.watch) and (args.run or not context.settings.hosts):
         return _work(args, context)
     from fleet.cli import machine_table
@@ -57,10 +61,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _status(args: argparse.Namespace, context: Context) -> Status:
-    from fleet.projections.status import status
-
-    run_id = context.reads.find_run(args.run).id if args.run else None
-    return status(context.reads, context.home, run_id)
+    return context.front.status(args.run)
 
 
 def _work(args: argparse.Namespace, context: Context) -> int:
@@ -70,7 +71,7 @@ def _work(args: argparse.Namespace, context: Context) -> int:
         context.print_json(found)
     else:
         context.print("\n".join(_lines(found)))
-        if context.settings.queue.source == "beads":
+        if context.bd_keeps_the_queue:
             context.print(_queue(found))
     return 0
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.model.intent import Intent
-    from fleet.model.task import Task
 
 DOING = {"interrupt": "Interrupting", "restart": "Restarting", "stop": "Stopping"}
 
@@ -24,14 +23,6 @@ def add_reason(parser: argparse.ArgumentParser, reason: str) -> None:
     parser.add_argument("--reason", metavar="TEXT", default=reason, help="stands in the ledger, with who asked")
 
 
-def tell_json(context: Context, decided: Task | Intent) -> object:
-    """The task after the decision, or the wish that its supervisor has yet to carry out."""
-    from fleet.cli.show import detail_of
-    from fleet.model.task import Task
-
-    return detail_of(context, decided) if isinstance(decided, Task) else decided
-
-
 def asked_words(intent: Intent) -> str:
     """That its supervisor was asked."""
     return f"{DOING[intent.verb]} {intent.target}: its supervisor has been asked"
@@ -44,5 +35,5 @@ def tell_asked(context: Context, intent: Intent) -> None:
 
 def note_absence(context: Context) -> None:
     """After a supervisor was asked: that none is there to do it yet."""
-    if not context.reads.supervisors():
+    if not context.front.supervisors():
         context.note("no supervisor is running: it is done as soon as one is, `fleet run`")

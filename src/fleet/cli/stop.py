@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.cli.steering import add_reason, note_absence, tell_asked, tell_json
+from fleet.cli.steering import add_reason, note_absence, tell_asked
 from fleet.errors import UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
-    from fleet.model.intent import Intent
-    from fleet.model.task import Task
+    from fleet.front.views import Decided
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,15 +34,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     stopped = _stop(args, context)
     if context.json:
-        context.print_json([tell_json(context, one) for one in stopped])
+        context.print_json(stopped)
         return 0
     for one in stopped:
         if isinstance(one, Intent):
             tell_asked(context, one)
         elif one.skipped_for:
-            context.print(f"Skipped {one.uid}: {one.title}  [needs {one.skipped_for}]")
+            context.print(f"Skipped {one.id}: {one.title}  [needs {one.skipped_for}]")
         else:
-            context.print(f"Stopped {one.uid}: {one.title}")
+            context.print(f"Stopped {one.id}: {one.title}")
     if any(isinstance(one, Intent) for one in stopped):
         note_absence(context)
     if not stopped:
@@ -51,15 +50,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _stop(args: argparse.Namespace, context: Context) -> list[Task | Intent]:
+def _stop(args: argparse.Namespace, context: Context) -> list[Decided]:
     from fleet.cli.beads_queue import refuse_untaken
 
-    steer = context.control.steer
+    front = context.front
     if bool(args.id) + bool(args.run) + args.all != 1:
         raise UsageError("give one task, --run R, or --all")
     if args.all:
-        return steer.stop_all(args.reason)
+        return front.stop_all(args.reason)
     if args.run:
-        return steer.stop_run(args.run, args.reason)
+        return front.stop_run(args.run, args.reason)
     refuse_untaken(args.id, context, f"close it with `fleet bd close {args.id}`")
-    return steer.stop(args.id, args.reason)
+    return front.stop(args.id, args.reason)

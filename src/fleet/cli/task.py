@@ -65,8 +65,6 @@ def live_help(context: Context) -> str:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the file, the events, or the task after the change."""
-    from fleet.cli.beads_queue import uid_of
-
     if args.what == "set":
         return _set(args, context)
     if args.pairs:
@@ -75,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _events(context.reads.find(args.id).uid, context)
     if args.what == "diff":
         return _diff(args.id, context)
-    return print_file(context, uid_of(args.id, context), args.what)
+    return print_file(context, context.front.log_view(args.id).task, args.what)
 
 
 def print_file(context: Context, uid: str, what: str, last: int | None = None) -> int:

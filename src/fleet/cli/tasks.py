@@ -47,16 +47,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """A table, or the lines as objects."""
     from fleet.cli import beads_queue
-    from fleet.cli.words import now_ms
-    from fleet.projections.queue import lines
 
     if args.watch:
         return _watch(args, context)
-    wanted = _wanted(args, context)  # of bd's issues nothing is known that could be filtered by
+    wanted = _wanted(args)  # of bd's issues nothing is known that could be filtered by
     if wanted is None and beads_queue.keeps_the_queue(context):
         return beads_queue.tasks(args, context)
     states = parse_states("all" if wanted and args.status is None else args.status)
-    found = lines(context.reads, context.settings, states=states, limit=args.limit, now=now_ms(), wanted=wanted)
+    found = context.front.tasks(states, args.limit, wanted)
     if context.json:
         context.print_json(found)
         return 0
@@ -67,14 +65,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _wanted(args: argparse.Namespace, context: Context) -> Wanted | None:
+def _wanted(args: argparse.Namespace) -> Wanted | None:
     """What the filters ask for; None where there are none. A filter looks at every state unless --status says which."""
     from fleet.projections.queue import Wanted
 
     if not (args.run or args.label or args.tag or args.meta):
         return None
     return Wanted(
-        run=context.reads.find_run(args.run).id if args.run else None,
+        run=args.run,
         labels=_pairs(args.label, "--label"),
         tags=frozenset(args.tag),
         metadata=_pairs(args.meta, "--meta"),
@@ -94,7 +92,7 @@ def _nothing(asked: str | None, context: Context) -> str:
         return "there are no tasks"
     if asked is not None:
         return f"no task is {asked.replace(',', ' or ')}"
-    queued = context.reads.counts().get("queued", 0)
+    queued = context.front.counts().get("queued", 0)
     return "no task is in progress" + (f"; {queued} queued: fleet tasks --status queued" if queued else "")
 
 
@@ -116,9 +114,10 @@ def parse_states(word: str | None) -> frozenset[TaskState] | None:
 
 def _watch(args: argparse.Namespace, context: Context) -> int:
     """The table again and again, in its place; until Ctrl-C."""
+    context.here("--watch")
     if context.json or not context.out.isatty():
         raise UsageError("--watch needs a terminal", hint="`fleet ledger tail -f` follows without one")
-    wanted = _wanted(args, context)
+    wanted = _wanted(args)
     states = parse_states("all" if wanted and args.status is None else args.status)
 
     import time
@@ -127,11 +126,8 @@ def _watch(args: argparse.Namespace, context: Context) -> int:
     from rich.live import Live
     from rich.text import Text
 
-    from fleet.cli.words import now_ms
-    from fleet.projections.queue import lines
-
     def screen() -> Group:
-        found = lines(context.reads, context.settings, states=states, limit=args.limit, now=now_ms(), wanted=wanted)
+        found = context.front.tasks(states, args.limit, wanted)
         counts = context.reads.counts()
         named = ("queued", "running", "blocked", "completed", "failed")
         summary = "  ".join(f"{name} {counts.get(name, 0)}" for name in named)

@@ -18,6 +18,7 @@ from fleet.errors import Conflict, UsageError
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.model.task import Task
+    from fleet.projections.queue import TaskDetail
 
 NOT_FINISHED = 3
 LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
@@ -40,13 +41,26 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if environ().get("FLEET_TASK_ID"):
         raise Conflict("a result cannot be verified from inside a session", hint="a person does it, or a verifier")
     if args.passed or args.fail:
-        return _told(context.control.judge(args.id, passed=args.passed, note=args.note), context)
+        return _told(context.front.judge(args.id, passed=args.passed, note=args.note), context)
     if args.note:
         raise UsageError("--note goes with --pass or --fail")
-    task = context.control.verify(args.id)
+    task = context.front.verify(args.id)
     if not args.detach:
-        _see_through(task.uid, context)
-    return _told(context.control.reads.task(task.uid), context)
+        _wait_away(task.id, context) if context.url else _see_through(task.id, context)
+    return _told(context.front.task(task.id), context)
+
+
+def _wait_away(uid: str, context: Context) -> None:
+    """Until the verifier has spoken, as long as a supervisor is there that will have it run."""
+    bell = context.front.listen()
+    try:
+        while context.front.supervisors():
+            task = context.front.task(uid)
+            if task.state.value != "verifying" and task.awaits in (None, "manual"):
+                return
+            bell.wait(LOOK_SECONDS)
+    finally:
+        bell.close()
 
 
 def _see_through(uid: str, context: Context) -> None:
@@ -112,12 +126,11 @@ def _is_moving(task: Task) -> bool:
     return waits or task.state is TaskState.VERIFYING
 
 
-def _told(task: Task, context: Context) -> int:
-    from fleet.cli.show import detail_of
+def _told(task: TaskDetail, context: Context) -> int:
     from fleet.model.states import TaskState
 
     if context.json:
-        context.print_json(detail_of(context, task))
+        context.print_json(task)
     else:
-        context.print(f"{task.uid} is {task.state.value}: {task.reason}")
+        context.print(f"{task.id} is {task.state.value}: {task.reason}")
     return {TaskState.COMPLETED: 0, TaskState.FAILED: 1}.get(task.state, NOT_FINISHED)

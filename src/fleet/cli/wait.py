@@ -33,16 +33,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     import time
 
     from fleet.cli.run_spec import conclude
-    from fleet.projections.runs import run_view
 
-    reads = context.reads
-    run_id = reads.find_run(args.run).id
+    front = context.front
+    found = front.run(args.run, 1).run
+    run_id = found.id
     deadline = time.monotonic() + args.timeout if args.timeout else None
-    if not run_view(reads, run_id).over and not reads.supervisors() and not args.quiet:
+    if not found.over and not front.supervisors() and not args.quiet:
         context.note(f"no supervisor is running; to begin: fleet run --run {run_id}")
-    bell = reads.listen()
+    bell = front.listen()
     try:
-        while not run_view(reads, run_id).over:
+        while not front.run(run_id, 1).run.over:
             left = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline - time.monotonic())
             if left <= 0:
                 if not args.quiet:

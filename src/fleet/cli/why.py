@@ -28,24 +28,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """The answer, in words or as an object."""
     from fleet.cli.beads_queue import refuse_untaken
-    from fleet.cli.words import now_ms
-    from fleet.projections.why import why
 
-    word = args.id if context.reads.tasks_by_uid([args.id]) else task_word(args.id)
-    refuse_untaken(word, context, f"see it with `fleet bd show {word}`")
-    task = context.reads.find(word)
-    found = why(context.reads, context.settings, task, now=now_ms())
+    refuse_untaken(args.id, context, f"see it with `fleet bd show {args.id}`")
+    found = context.front.why(args.id)
     if context.json:
         context.print_json(found)
     else:
         context.print("\n".join(_lines(found)))
     return 0
-
-
-def task_word(word: str) -> str:
-    """The task's part of a word that may be a session's id."""
-    task, dot, number = word.rpartition(".")
-    return task if dot and number.isdecimal() else word
 
 
 def _lines(found: Why) -> list[str]:

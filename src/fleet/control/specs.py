@@ -58,6 +58,19 @@ def take_spec(document: Document, *, base: str, coders: Coders, hosts: Mapping[s
     return ReadSpec(replace(found.run, name=name, tasks=tasks), _warnings(found.tasks))
 
 
+def with_defaults(spec: RunSpec, coder: str | None, model: str | None, default: str) -> RunSpec:
+    """What was said beside a spec goes into those tasks that say nothing: another process may run them."""
+    return replace(spec, tasks=tuple(_with_defaults(task, coder, model, default) for task in spec.tasks))
+
+
+def _with_defaults(task: TaskSpec, coder: str | None, model: str | None, default: str) -> TaskSpec:
+    if task.command:
+        return task
+    mine = task.coder or coder
+    fits = model if task.model is None and (mine or default) == default else task.model
+    return replace(task, coder=mine, model=fits)
+
+
 def _directory(task: TaskSpec, run: RunSpec, base: str) -> str | None:
     """Where a task works: on this machine, unless its workers are elsewhere; then as it is written, if at all."""
     if run.away or (run.elsewhere and task.root is None):

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
-    from fleet.front.views import Add, Created, Decided, RunDetail
+    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, SupervisorLog, Used
     from fleet.model.intent import Intent
     from fleet.model.states import TaskState
+    from fleet.projections.hosts import HostView
     from fleet.projections.inspect import Inspection
     from fleet.projections.logs import LogTail
-    from fleet.projections.queue import Question, TaskDetail, TaskLine, Wanted
-    from fleet.projections.receipts import Kept, ReceiptView
+    from fleet.projections.machines import Machines
+    from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
+    from fleet.projections.receipts import Checked, Kept, ReceiptView
     from fleet.projections.status import Status
     from fleet.projections.why import Why
+
+
+class Wait(Protocol):
+    """Something to wait by: it wakes when something was committed, or after a while."""
+
+    def wait(self, timeout: float) -> bool: ...
+
+    def close(self) -> None: ...
 
 
 class Front(Protocol):
     """A fleet, wherever its home is. A word is any unique beginning or end of an id; a task can also be named by its
     session, or by the worker that has it. Raises FleetError; what raises has changed nothing."""
 
+    def close(self) -> None: ...
+
+    def counts(self) -> dict[str, int]: ...
+
+    def supervisors(self) -> list[str]: ...
+
+    def listen(self) -> Wait: ...
+
     def status(self, run: str | None = None) -> Status: ...
+
+    def ready(self, limit: int) -> list[ReadyLine]: ...
 
     def tasks(
         self, states: frozenset[TaskState] | None, limit: int, wanted: Wanted | None = None
@@ -29,11 +50,29 @@ class Front(Protocol):
 
     def task(self, word: str) -> TaskDetail: ...
 
+    def issue(self, word: str) -> dict[str, Any]: ...
+
     def inspect(self, word: str) -> Inspection: ...
 
     def logs(self, word: str, most: int) -> LogTail: ...
 
+    def log_view(self, word: str) -> LogView: ...
+
+    def open_log(self, view: LogView) -> BinaryIO: ...
+
+    def used(self, task: str, session: str | None) -> Used | None: ...
+
+    def supervisor_log(self, lines: int | None) -> SupervisorLog: ...
+
     def artifacts(self, word: str) -> list[Kept]: ...
+
+    def content(self, word: str, kept: Kept) -> bytes: ...
+
+    def check(self, words: Sequence[str]) -> list[Checked]: ...
+
+    def hosts(self) -> list[HostView]: ...
+
+    def machines(self) -> Machines: ...
 
     def receipts(self, task: str | None = None, run: str | None = None) -> list[ReceiptView]: ...
 
@@ -45,7 +84,9 @@ class Front(Protocol):
 
     def add(self, new: Add) -> TaskDetail: ...
 
-    def submit(self, document: Document, max_workers: int) -> Created: ...
+    def submit(
+        self, document: Document, max_workers: int, *, coder: str | None = None, model: str | None = None
+    ) -> Created: ...
 
     def answer(self, word: str, text: str) -> TaskDetail: ...
 

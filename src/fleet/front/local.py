@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from fleet.errors import FleetError
+from fleet.errors import FleetError, NotFound
 
 if TYPE_CHECKING:
     from fleet.config.home import Home
@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from fleet.config.specs.document import Document
     from fleet.control.control import Control
     from fleet.control.specs import Coders
-    from fleet.front.views import Add, Created, Decided, RunDetail
+    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, SupervisorLog, Used
     from fleet.model.intent import Intent
     from fleet.model.states import TaskState
     from fleet.model.task import Task
+    from fleet.projections.hosts import HostView
     from fleet.projections.inspect import Inspection
     from fleet.projections.logs import LogTail
-    from fleet.projections.queue import Question, TaskDetail, TaskLine, Wanted
-    from fleet.projections.receipts import Kept, ReceiptView
+    from fleet.projections.machines import Machines
+    from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
+    from fleet.projections.receipts import Checked, Kept, ReceiptView
     from fleet.projections.status import Status
     from fleet.projections.why import Why
+    from fleet.store.engine import Bell
     from fleet.store.reads import Reads
 
 
@@ -37,7 +40,7 @@ class LocalFront:
         settings: Callable[[], Settings],
         reads: Callable[[], Reads],
         control: Callable[[str], Control],
-        coders: Callable[[Settings], Coders],
+        coders: Callable[[Settings, str | None], Coders],
         base: Callable[[], str],
         by: str = "",
         close: Callable[[], None] = lambda: None,
@@ -49,7 +52,7 @@ class LocalFront:
         self._coders = coders
         self._base = base  # where the relative directories of a spec begin
         self._by = by
-        self.close = close  # lets go of what was opened for it
+        self._close = close
 
     def named(self, by: str) -> LocalFront:
         """The same, in somebody's name."""
@@ -63,7 +66,23 @@ class LocalFront:
             by=by,
         )
 
+    def close(self) -> None:
+        """Let go of what was opened for it."""
+        self._close()
+
     # Looks.
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks are in which state."""
+        return self._reads().counts()
+
+    def supervisors(self) -> list[str]:
+        """Who supervises this home now."""
+        return [one.id for one in self._reads().supervisors()]
+
+    def listen(self) -> Bell:
+        """Wakes when something was committed."""
+        return self._reads().listen()
 
     def status(self, run: str | None = None) -> Status:
         """Where everything stands, or the tasks of one run."""
@@ -71,6 +90,12 @@ class LocalFront:
 
         reads = self._reads()
         return status(reads, self._home, reads.find_run(run).id if run else None)
+
+    def ready(self, limit: int) -> list[ReadyLine]:
+        """What could start now."""
+        from fleet.projections.queue import ready
+
+        return ready(self._reads(), limit)
 
     def tasks(self, states: frozenset[TaskState] | None, limit: int, wanted: Wanted | None = None) -> list[TaskLine]:
         """Tasks in some states (None: in any) that are wanted."""
@@ -88,6 +113,17 @@ class LocalFront:
         reads = self._reads()
         return self._detail(reads, reads.find(word))
 
+    def issue(self, word: str) -> dict[str, Any]:
+        """A task as `bd show` has it, with the task in full."""
+        from fleet.projections.beads import show_envelope
+        from fleet.projections.whole import whole
+
+        reads = self._reads()
+        task = reads.find(word)
+        made = show_envelope(task, reads)
+        made["data"][0]["fleet"] = whole(self._detail(reads, task))
+        return made
+
     def inspect(self, word: str) -> Inspection:
         """A worker at its task; a task or a session is taken too."""
         from fleet.projections.inspect import inspect
@@ -100,12 +136,78 @@ class LocalFront:
 
         return log_tail(self._reads(), self._home, word, most)
 
+    def log_view(self, word: str) -> LogView:
+        """Where the log of a task, or of one of its sessions, is."""
+        from fleet.front.logs import log_view
+
+        return log_view(self._home, self.uid_of, word)
+
+    def open_log(self, view: LogView) -> BinaryIO:
+        """The bytes of a log. FileNotFoundError while there are none."""
+        return (self._home.task_dir(view.task) / "log.jsonl").open("rb")
+
+    def used(self, task: str, session: str | None) -> Used | None:
+        """What the last session of a task has used, or the one that is named; None: there is none."""
+        from fleet.front.views import Used
+
+        reads = self._reads()
+        found = [each for each in reads.sessions(task=task) if session in (None, each.id)]
+        if not found:
+            return None
+        progress = reads.progress(found[-1].id)
+        peak = progress.peak_context_tokens
+        return Used(session=found[-1].id, usage=progress.usage, peak_context_tokens=peak)
+
+    def supervisor_log(self, lines: int | None) -> SupervisorLog:
+        """The supervisor's own log, whole or its last lines."""
+        from fleet.front.logs import supervisor_log
+
+        return supervisor_log(self._home, lines)
+
+    def uid_of(self, word: str) -> str:
+        """The task that a word stands for, whoever keeps the queue."""
+        settings = self._settings()
+        if settings.queue.source != "beads":
+            return self._reads().find(word).uid
+        for candidate in (word, f"{settings.queue.prefix}-{word}"):
+            if self._home.task_dir(candidate).is_dir():
+                return candidate
+        raise NotFound(f"no task `{word}` has files in {self._home.tasks}", hint="`fleet bd list` shows the ids")
+
     def artifacts(self, word: str) -> list[Kept]:
         """What a task left, by reference."""
         from fleet.projections.receipts import artifacts
 
         reads = self._reads()
         return artifacts(reads, reads.find(word), self._home.artifacts)
+
+    def content(self, word: str, kept: Kept) -> bytes:  # noqa: ARG002  # elsewhere it is asked for by its task
+        """The bytes of an artifact."""
+        from pathlib import Path
+
+        if kept.kept_at is None:
+            raise NotFound(f"the content of {kept.path} is gone: {kept.sha256} is not in the home")
+        return Path(kept.kept_at).read_bytes()
+
+    def check(self, words: Sequence[str]) -> list[Checked]:
+        """Whether receipts still hold: those of these ids, or all."""
+        from fleet.projections.receipts import check, find_receipts
+
+        reads = self._reads()
+        return check(reads, find_receipts(reads, words), self._home.artifacts)
+
+    def hosts(self) -> list[HostView]:
+        """The machines that sessions run on."""
+        from fleet.hosts.machine import local_host
+        from fleet.projections.hosts import hosts
+
+        return hosts(self._reads(), self._settings(), machine=local_host())
+
+    def machines(self) -> Machines:
+        """The declared machines, by their last probes."""
+        from fleet.projections.machines import recalled
+
+        return recalled(self._settings().hosts, self._reads())
 
     def receipts(self, task: str | None = None, run: str | None = None) -> list[ReceiptView]:
         """The verdicts on a task, on the tasks of a run, or all; oldest first."""
@@ -128,6 +230,9 @@ class LocalFront:
         from fleet.projections.why import why
 
         reads = self._reads()
+        task, dot, number = word.rpartition(".")  # of a session that is long over, too
+        if dot and number.isdecimal() and not reads.tasks_by_uid([word]):
+            word = task
         return why(reads, self._settings(), reads.find(word), now=_now())
 
     def run(self, word: str, limit: int | None = None) -> RunDetail:
@@ -162,16 +267,21 @@ class LocalFront:
         )
         return self._detail(control.reads, task)
 
-    def submit(self, document: Document, max_workers: int) -> Created:
-        """Put the tasks of a spec in the queue, as one run."""
-        from fleet.control.specs import take_spec
+    def submit(
+        self, document: Document, max_workers: int, *, coder: str | None = None, model: str | None = None
+    ) -> Created:
+        """Put the tasks of a spec in the queue, as one run; `coder` and `model` are for tasks that name none."""
+        from fleet.control.specs import take_spec, with_defaults
         from fleet.front.views import Created
         from fleet.projections.runs import run_view
 
         control, settings, base = self._control(), self._settings(), self._base()
         hosts = {host.name: host.kind for host in settings.hosts}
-        read = take_spec(document, base=base, coders=self._coders(settings), hosts=hosts)
-        made = control.submit(read.spec, max_workers=max_workers, base=base)
+        coders = self._coders(settings, coder)
+        read = take_spec(document, base=base, coders=coders, hosts=hosts)
+        made = control.submit(
+            with_defaults(read.spec, coder, model, coders.default), max_workers=max_workers, base=base
+        )
         return Created(
             run=run_view(control.reads, made.run.id),
             tasks={task.task_id: task.uid for task in made.tasks},

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fleet.model.intent import Intent
+from fleet.model.receipt import Usage
 from fleet.projections.queue import TaskDetail
 from fleet.projections.runs import RunView, TaskResult
 
@@ -29,6 +30,30 @@ class Created(msgspec.Struct, frozen=True, kw_only=True):
     tasks: dict[str, str]  # by the ids of the spec, those of the queue
     warnings: list[str]
     supervisors: list[str]
+
+
+class LogView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agents of a task said, as a file; `session` where the word meant one of them alone."""
+
+    task: str
+    session: str | None
+    file: str
+    size: int | None  # bytes; None: there is none yet
+
+
+class Used(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session has used so far."""
+
+    session: str
+    usage: Usage
+    peak_context_tokens: int
+
+
+class SupervisorLog(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest lines of the supervisor's own log."""
+
+    file: str | None
+    lines: list[str]
 
 
 class Add(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -41,7 +40,8 @@ def log_tail(reads: Reads, home: Home, word: str, most: int) -> LogTail:
         return [line.decode("utf-8", "replace").rstrip("\n") for line in kept]
 
     try:
-        lines, _ = tail(file, most, shown, most_bytes=MOST_BYTES)
+        with file.open("rb") as opened:
+            lines, _ = tail(opened, most, shown, most_bytes=MOST_BYTES)
     except FileNotFoundError:
         lines = []
     except OSError as exc:
@@ -50,23 +50,22 @@ def log_tail(reads: Reads, home: Home, word: str, most: int) -> LogTail:
 
 
 def tail(
-    file: Path, most: int, shown: Callable[[Sequence[bytes]], list[str]], *, most_bytes: int | None = None
+    opened: BinaryIO, most: int, shown: Callable[[Sequence[bytes]], list[str]], *, most_bytes: int | None = None
 ) -> tuple[list[str], int]:
     """The last lines that records come to, and where in the file the next record begins.
 
     As much of the file's end is read as is needed, and no more.
     """
-    with file.open("rb") as opened:
-        size, block = opened.seek(0, os.SEEK_END), BLOCK
-        while True:
-            start = max(0, size - block)
-            opened.seek(start)
-            data = opened.read(size - start)
-            whole = data[: data.rfind(b"\n") + 1]
-            lines = shown(whole.splitlines(keepends=True)[1 if start else 0 :])
-            if len(lines) >= most or not start or (most_bytes is not None and block >= most_bytes):
-                return lines[-most:], start + len(whole)
-            block *= 4
+    size, block = opened.seek(0, os.SEEK_END), BLOCK
+    while True:
+        start = max(0, size - block)
+        opened.seek(start)
+        data = opened.read(size - start)
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = shown(whole.splitlines(keepends=True)[1 if start else 0 :])
+        if len(lines) >= most or not start or (most_bytes is not None and block >= most_bytes):
+            return lines[-most:], start + len(whole)
+        block *= 4
 
 
 def decoded(line: str) -> object:

@@ -18,6 +18,7 @@ from fleet.model import host as model
 from fleet.model.session import Session
 from fleet.policy import health
 from fleet.policy.selection import called, noun, role_of, team_of
+from fleet.store.reads import Reads
 
 LITTLE_LATE = 0.5  # seconds
 LEAST_SHARE = 0.5  # of its time, that even the last of many machines has
@@ -183,6 +184,12 @@ def seen_last(host: Host, known: model.Host | None) -> Machine:
         probed_at=known.probed_at,
         answered_at=known.answered_at,
     )
+
+
+def recalled(hosts: Sequence[Host], reads: Reads) -> Machines:
+    """The machines by what the store has of them."""
+    known = {host.name: host for host in reads.hosts()}
+    return counted(hosts, [seen_last(host, known.get(host.name)) for host in hosts])
 
 
 def counted(hosts: Sequence[Host], machines: Sequence[Machine]) -> Machines:

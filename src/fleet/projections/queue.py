@@ -107,6 +107,8 @@ class TaskDetail(TaskLine, frozen=True, kw_only=True):
     verified: bool | None  # whether something checked the pass; None: it has not passed
     edited: dict[str, str | None]  # changed by hand in task.json; taken at the next claim
     edited_error: str | None
+    session: str | None = None  # that is at it now
+    awaits: str | None = None  # the kind of verdict that it has yet to get
     skipped_for: str | None = None  # the task for whose sake it was skipped
 
 
@@ -187,6 +189,8 @@ def detail(
         verified=_verified(reads, task),
         edited={} if isinstance(edited, FleetError) else edited,
         edited_error=str(edited) if isinstance(edited, FleetError) else None,
+        session=task.session,
+        awaits=task.awaits.kind if task.awaits else None,
         skipped_for=task.skipped_for,
     )
 

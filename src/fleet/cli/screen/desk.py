@@ -51,7 +51,8 @@ class Desk:
         """The end of what a task's agents said, and how to read on."""
         from fleet.cli.logs import following
 
-        return following(self.home.task_dir(uid) / "log.jsonl", lines)
+        file = self.home.task_dir(uid) / "log.jsonl"
+        return following(lambda: file.open("rb"), lines)
 
     def answer(self, uid: str, text: str) -> str:
         """Answer what a task asks; what there is to say about it."""

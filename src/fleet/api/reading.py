@@ -1,0 +1,129 @@
+"""Routes that read what stands beside the tasks: what is ready, logs as bytes, usage, receipts of all, machines."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from litestar import Request, Response, get
+from litestar.params import QueryParameter
+
+from fleet.api.answers import NEEDS_READ, OfRun, Word, answer, checked, desk_of
+from fleet.api.looking import Limit
+from fleet.front.front import Front
+from fleet.front.views import LogView, SupervisorLog, Used
+from fleet.projections.hosts import HostView
+from fleet.projections.machines import Machines
+from fleet.projections.queue import ReadyLine
+from fleet.projections.receipts import Checked, ReceiptView
+
+MOST_BYTES = 1 << 20
+BYTES = "application/octet-stream"
+OfTask = Annotated[str | None, QueryParameter(min_length=1, max_length=256, description="Of this task alone.")]
+
+
+@get("/v1/fleet/ready", tags=["tasks"], guards=NEEDS_READ)
+async def ready(request: Request[Any, Any, Any], limit: Limit = 100) -> Response[list[ReadyLine]]:
+    """What could start now, the most urgent and oldest first."""
+    return answer(await desk_of(request).look(lambda front: front.ready(limit)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/issue", tags=["tasks"], guards=NEEDS_READ)
+async def issue(request: Request[Any, Any, Any], task_id: Word) -> Response[dict[str, Any]]:
+    """A task as `fleet show --json` prints it: as `bd show` has it, with the task in full as `fleet`."""
+    word = checked(task_id)
+    return answer(await desk_of(request).look(lambda front: front.issue(word)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/log", tags=["tasks"], guards=NEEDS_READ)
+async def log_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[LogView]:
+    """The log of a task, or of one of its sessions: its size, to read it as bytes."""
+    word = checked(task_id)
+    return answer(await desk_of(request).look(lambda front: front.log_view(word)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/log/bytes", tags=["tasks"], guards=NEEDS_READ, media_type=BYTES)
+async def bytes_of_log(
+    request: Request[Any, Any, Any],
+    task_id: Word,
+    offset: Annotated[int, QueryParameter(ge=0, le=1 << 62, description="Where to begin.")] = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=MOST_BYTES, description="At most so many bytes.")] = MOST_BYTES,
+) -> Response[bytes]:
+    """A piece of the log of a task, as it stands in its file: a record of JSON on each line."""
+    word = checked(task_id)
+
+    def look(front: Front) -> bytes:
+        try:
+            with front.open_log(front.log_view(word)) as opened:
+                opened.seek(offset)
+                return opened.read(limit)
+        except FileNotFoundError:
+            return b""
+
+    data = await desk_of(request).look(look)
+    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+    return Response(data, media_type=BYTES, headers=headers)
+
+
+@get("/v1/fleet/tasks/{task_id:str}/used", tags=["sessions"], guards=NEEDS_READ)
+async def used(
+    request: Request[Any, Any, Any],
+    task_id: Word,
+    session: Annotated[str | None, QueryParameter(max_length=256, description="This one; else the last.")] = None,
+) -> Response[Used | None]:
+    """What a session of a task has used so far; null where there was none."""
+    word = checked(task_id)
+    return answer(await desk_of(request).look(lambda front: front.used(front.task(word).id, session)))
+
+
+@get("/v1/fleet/receipts", tags=["receipts"], guards=NEEDS_READ)
+async def receipts(
+    request: Request[Any, Any, Any], task: OfTask = None, run: OfRun = None
+) -> Response[list[ReceiptView]]:
+    """The verdicts on a task, on the tasks of a run, or all; oldest first."""
+    words = [None if word is None else checked(word) for word in (task, run)]
+    return answer(await desk_of(request).look(lambda front: front.receipts(*words)))
+
+
+@get("/v1/fleet/receipts/check", tags=["receipts"], guards=NEEDS_READ)
+async def check(
+    request: Request[Any, Any, Any],
+    id: Annotated[list[str] | None, QueryParameter(description="Receipts or tasks; all where none is given.")] = None,
+) -> Response[list[Checked]]:
+    """Whether receipts still hold: checksums computed again, scorers that need no session run again."""
+    words = [checked(word) for word in id or ()]
+    return answer(await desk_of(request).look(lambda front: front.check(words)))
+
+
+@get("/v1/fleet/hosts", tags=["hosts"], guards=NEEDS_READ)
+async def hosts(request: Request[Any, Any, Any]) -> Response[list[HostView]]:
+    """What is known of each machine that sessions run on, since when, and by what evidence."""
+    return answer(await desk_of(request).look(lambda front: front.hosts()))
+
+
+@get("/v1/fleet/machines", tags=["hosts"], guards=NEEDS_READ)
+async def machines(request: Request[Any, Any, Any]) -> Response[Machines]:
+    """The declared machines and whether each is well, by its last probe."""
+    return answer(await desk_of(request).look(lambda front: front.machines()))
+
+
+@get("/v1/fleet/log", tags=["health"], guards=NEEDS_READ)
+async def log(
+    request: Request[Any, Any, Any],
+    lines: Annotated[int | None, QueryParameter(ge=1, le=1 << 31, description="Only so many, from the end.")] = None,
+) -> Response[SupervisorLog]:
+    """The supervisor's own log."""
+    return answer(await desk_of(request).look(lambda front: front.supervisor_log(lines)))
+
+
+ROUTES = [
+    ready,
+    issue,
+    log_of_task,
+    bytes_of_log,
+    used,
+    receipts,
+    check,
+    hosts,
+    machines,
+    log,
+]

@@ -1,0 +1,178 @@
+"""The HTTP client of a served fleet: one request, its answer, and every way in which it can fail, in words.
+
+The token is read from the environment, travels in a header, and is in no address, message or log.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+import uuid
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+import msgspec
+
+from fleet import __version__, errors
+from fleet.errors import FleetError, ServerError, ServerRefused, ServerUnreachable, UsageError
+
+T = TypeVar("T")
+BASE = "/v1/fleet"
+CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+TOKEN = re.compile(r"[\x21-\x7e]+")
+PATIENCE = 3  # times that a server may ask to wait
+LONGEST_WAIT = 5.0  # seconds that are waited each time
+URN = "urn:fleet:problem:"
+
+
+class _Problem(msgspec.Struct, kw_only=True):
+    type: str = ""
+    detail: str = ""
+    hint: str = ""
+    problems: tuple[str, ...] = ()
+
+
+class Client:
+    """One for a command."""
+
+    def __init__(self, url: str, token: str, *, insecure: bool = False) -> None:
+        self._url = _checked(url, insecure=insecure)
+        if not TOKEN.fullmatch(token):
+            raise UsageError("the token holds characters that no token has")
+        self._http = httpx.Client(
+            base_url=self._url + BASE,
+            headers={"authorization": f"Bearer {token}", "accept": "application/json"},
+            timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
+            trust_env=False,  # no proxy and no .netrc comes between
+            verify=ssl.create_default_context() if self._url.startswith("https:") else True,
+        )
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def get(self, kind: type[T], *path: str, **query: Any) -> T:
+        """Ask, and read the answer as what it must be."""
+        return self._read(self._send("GET", path, query).content, kind)
+
+    def bytes_of(self, *path: str, **query: Any) -> bytes:
+        """Ask for bytes."""
+        return self._send("GET", path, query).content
+
+    def post(self, *path: str, body: object = None, **query: Any) -> httpx.Response:
+        """Have something done, once: where the connection breaks, it is asked for again with the same key."""
+        headers = {"idempotency-key": uuid.uuid4().hex, "content-type": "application/json"}
+        data = b"null" if body is None else msgspec.json.encode(body)
+        return self._send("POST", path, query, headers=headers, content=data)
+
+    def read(self, answer: httpx.Response, kind: type[T]) -> T:
+        """An answer to what was done, as what it must be."""
+        return self._read(answer.content, kind)
+
+    def _send(self, method: str, path: tuple[str, ...], query: Mapping[str, Any], **how: Any) -> httpx.Response:
+        address = "/" + "/".join(quote(part, safe="") for part in path)
+        said = {name: value for name, value in query.items() if value is not None}
+        broken, waited = 0, 0
+        while True:
+            try:
+                answer = self._http.request(method, address, params=said, **how)
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as exc:
+                broken += 1
+                if broken > 1:
+                    raise ServerUnreachable(f"{self._url} broke off: {_words(exc)}") from exc
+                continue
+            except httpx.TimeoutException as exc:
+                raise ServerUnreachable(f"{self._url} did not answer in time", hint="try again") from exc
+            except httpx.HTTPError as exc:
+                raise self._unreachable(exc) from exc
+            after = _retry_after(answer)
+            if after is None or waited >= PATIENCE:
+                return self._good(answer)
+            waited += 1
+            time.sleep(after)
+
+    def _unreachable(self, exc: httpx.HTTPError) -> ServerError:
+        said = _words(exc)
+        if "CERTIFICATE" in said.upper() or "SSL" in said.upper():
+            hint = "SSL_CERT_FILE names the certificates that are believed"
+            return ServerRefused(f"{self._url} cannot be trusted: {said}", hint=hint)
+        return ServerUnreachable(f"cannot reach {self._url}: {said}", hint="is `fleet serve` running there?")
+
+    def _good(self, answer: httpx.Response) -> httpx.Response:
+        if answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
+            return answer
+        try:
+            problem = msgspec.json.decode(answer.content, type=_Problem)
+        except msgspec.DecodeError:
+            problem = _Problem()
+        if not problem.type.startswith(URN):
+            raise ServerError(
+                f"{self._url} is no server of Fleet: it answered {answer.status_code}",
+                hint="--url takes what `fleet serve` prints, without /v1/fleet",
+            )
+        if answer.status_code == HTTPStatus.UNAUTHORIZED:
+            raise ServerRefused(f"{self._url} does not take the token", hint="`fleet serve token NAME` makes one there")
+        if answer.status_code in (HTTPStatus.FORBIDDEN, HTTPStatus.MISDIRECTED_REQUEST):
+            raise ServerRefused(f"{self._url}: {problem.detail}", hint=problem.hint)
+        raise self._error(problem, answer.status_code)
+
+    def _error(self, problem: _Problem, status: int) -> FleetError:
+        """The error that it was there, so that it reads and ends as it would here."""
+        name = problem.type.removeprefix(URN).title().replace("-", "")
+        kind = getattr(errors, name, None)
+        if not (isinstance(kind, type) and issubclass(kind, FleetError)):
+            kind = UsageError if status == HTTPStatus.BAD_REQUEST else ServerError
+        made = kind.__new__(kind)
+        other = self._other_version() if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED) else ""
+        FleetError.__init__(made, problem.detail, hint=other or problem.hint)
+        if isinstance(made, errors.SpecError):
+            made.problems = problem.problems
+        return made
+
+    def _read(self, data: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except msgspec.DecodeError as exc:
+            hint = self._other_version() or "is there something between that changes what it says?"
+            raise ServerError(f"the answer of {self._url} makes no sense: {exc}", hint=hint) from exc
+
+    def _other_version(self) -> str:
+        """Where the server is another Fleet than this one: that, in words."""
+        try:
+            found = msgspec.json.decode(self._http.get("/health").content, type=dict[str, str])
+        except (httpx.HTTPError, msgspec.DecodeError):
+            return ""
+        there = found.get("version", "")
+        return f"the server is Fleet {there}, and this is {__version__}" if there not in ("", __version__) else ""
+
+
+def _checked(url: str, *, insecure: bool) -> str:
+    """An address that a token may be sent to."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError("--url takes an address such as http://127.0.0.1:7878")
+    if parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/"):
+        raise UsageError("--url takes a host and a port alone", hint="the token comes from the variable of --token-env")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK and not insecure:
+        raise UsageError(
+            f"the token would travel to {parts.hostname} in the clear",
+            hint="use https, or `ssh -L 7878:127.0.0.1:7878 HOST`; --insecure where something else encrypts",
+        )
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _retry_after(answer: httpx.Response) -> float | None:
+    """How long the server asks to wait; None: it does not."""
+    if answer.status_code not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        return None
+    said = answer.headers.get("retry-after", "")
+    return min(float(said), LONGEST_WAIT) if said.isdecimal() else None
+
+
+def _words(exc: Exception) -> str:
+    return str(exc) or type(exc).__name__

@@ -1,0 +1,270 @@
+"""A fleet that is served elsewhere: each question and verb is a request to its API."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import msgspec
+
+from fleet.errors import Conflict, NotFound
+from fleet.front.client import Client
+from fleet.front.views import Add, Created, Decided, LogView, RunDetail, SupervisorLog, Used
+from fleet.model.intent import Intent
+from fleet.projections.hosts import HostView
+from fleet.projections.inspect import Inspection
+from fleet.projections.logs import LogTail
+from fleet.projections.machines import Machines
+from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
+from fleet.projections.receipts import Checked, Kept, ReceiptView
+from fleet.projections.status import Status
+from fleet.projections.why import Why
+
+if TYPE_CHECKING:
+    from fleet.config.specs.document import Document
+    from fleet.model.states import TaskState
+
+POLL_SECONDS = 0.5  # between two looks: a server elsewhere rings no bell here
+MOST = 1000  # that the API gives of a list at once
+PIECE = 1 << 20  # bytes of a log that are asked for at once
+
+
+class RemoteFront:
+    """By what stands in the API alone; what it answers is what it would be here."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
+    # Looks.
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks are in which state."""
+        return self.status().counts
+
+    def supervisors(self) -> list[str]:
+        """Who supervises that home now."""
+        return self.status().supervisors
+
+    def listen(self) -> Pause:
+        """Nothing rings here; it is looked again after a while."""
+        return Pause()
+
+    def status(self, run: str | None = None) -> Status:
+        """Where everything stands, or the tasks of one run."""
+        return self._client.get(Status, "status", run=run)
+
+    def ready(self, limit: int) -> list[ReadyLine]:
+        """What could start now."""
+        return self._client.get(list[ReadyLine], "ready", limit=min(limit, MOST))
+
+    def tasks(self, states: frozenset[TaskState] | None, limit: int, wanted: Wanted | None = None) -> list[TaskLine]:
+        """Tasks in some states (None: in any) that are wanted."""
+        wanted = wanted or Wanted()
+        return self._client.get(
+            list[TaskLine],
+            "tasks",
+            limit=min(limit, MOST),
+            status=sorted(states) if states else None,
+            run=wanted.run,
+            tag=sorted(wanted.tags) or None,
+            label=_pairs(wanted.labels),
+            meta=_pairs(wanted.metadata),
+        )
+
+    def task(self, word: str) -> TaskDetail:
+        """One task in full."""
+        return self._client.get(TaskDetail, "tasks", word)
+
+    def issue(self, word: str) -> dict[str, Any]:
+        """A task as `bd show` has it, with the task in full."""
+        return self._client.get(dict[str, Any], "tasks", word, "issue")
+
+    def inspect(self, word: str) -> Inspection:
+        """A worker at its task; a task or a session is taken too."""
+        return self._client.get(Inspection, "workers", word)
+
+    def logs(self, word: str, most: int) -> LogTail:
+        """The newest records of what the agent of a task or a session said."""
+        return self._client.get(LogTail, "tasks", word, "logs", lines=most)
+
+    def log_view(self, word: str) -> LogView:
+        """Where the log of a task, or of one of its sessions, is."""
+        return self._client.get(LogView, "tasks", word, "log")
+
+    def open_log(self, view: LogView) -> BinaryIO:
+        """The bytes of a log. FileNotFoundError while there are none."""
+        size = self.log_view(view.task).size
+        if size is None:
+            raise FileNotFoundError(view.file)
+        return cast("BinaryIO", io.BufferedReader(RemoteBytes(self._client, view.task, size), PIECE))
+
+    def used(self, task: str, session: str | None) -> Used | None:
+        """What the last session of a task has used, or the one that is named; None: there is none."""
+        return self._client.get(Used | None, "tasks", task, "used", session=session)  # type: ignore[arg-type]
+
+    def supervisor_log(self, lines: int | None) -> SupervisorLog:
+        """The supervisor's own log, whole or its last lines."""
+        return self._client.get(SupervisorLog, "log", lines=lines)
+
+    def artifacts(self, word: str) -> list[Kept]:
+        """What a task left, by reference."""
+        return self._client.get(list[Kept], "tasks", word, "artifacts")
+
+    def content(self, word: str, kept: Kept) -> bytes:
+        """The bytes of an artifact."""
+        if kept.kept_at is None:
+            raise NotFound(f"the content of {kept.path} is gone: {kept.sha256} is not in the home")
+        return self._client.bytes_of("tasks", word, "artifacts", kept.sha256)
+
+    def check(self, words: Sequence[str]) -> list[Checked]:
+        """Whether receipts still hold: those of these ids, or all."""
+        return self._client.get(list[Checked], "receipts", "check", id=list(words) or None)
+
+    def receipts(self, task: str | None = None, run: str | None = None) -> list[ReceiptView]:
+        """The verdicts on a task, on the tasks of a run, or all; oldest first."""
+        return self._client.get(list[ReceiptView], "receipts", task=task, run=run)
+
+    def questions(self) -> list[Question]:
+        """What agents ask of a person."""
+        return self._client.get(list[Question], "questions")
+
+    def why(self, word: str) -> Why:
+        """Why a task is where it is, and what may be done."""
+        return self._client.get(Why, "tasks", word, "why")
+
+    def run(self, word: str, limit: int | None = None) -> RunDetail:
+        """A run, and what came of its tasks, or of the first of them."""
+        return self._client.get(RunDetail, "runs", word, limit=limit or 100_000)
+
+    def hosts(self) -> list[HostView]:
+        """The machines that sessions run on."""
+        return self._client.get(list[HostView], "hosts")
+
+    def machines(self) -> Machines:
+        """The declared machines, by their last probes."""
+        return self._client.get(Machines, "machines")
+
+    # Verbs.
+
+    def add(self, new: Add) -> TaskDetail:
+        """Put a task in the queue."""
+        return self._task("tasks", body=new)
+
+    def submit(
+        self, document: Document, max_workers: int, *, coder: str | None = None, model: str | None = None
+    ) -> Created:
+        """Put the tasks of a spec in the queue, as one run; `coder` and `model` are for tasks that name none."""
+        body = {"tasks": document.value} if isinstance(document.value, list) else document.value
+        name = document.stem[:256] or None
+        said = self._client.post("runs", body=body, max_workers=max_workers, name=name, coder=coder, model=model)
+        return self._client.read(said, Created)
+
+    def answer(self, word: str, text: str) -> TaskDetail:
+        """Answer what a task waits for; it is queued again."""
+        return self._task("questions", word, "answer", body={"text": text})
+
+    def ask(self, word: str, text: str) -> TaskDetail:
+        """Hold a task until a person has answered a question about it."""
+        return self._task("tasks", word, "ask", body={"text": text})
+
+    def interrupt(self, word: str, reason: str) -> Intent:
+        """End the session of a task; it waits for a person then."""
+        said = self._client.post("workers", word, "interrupt", body={"reason": reason})
+        return self._client.read(said, Intent)
+
+    def restart(self, word: str, reason: str, *, force: bool = False, abandon: bool = False) -> Decided:
+        """Run a task again."""
+        body = {"reason": reason, "force": force, "abandon": abandon}
+        said = self._client.post("workers", word, "restart", body=body)
+        if said.status_code == HTTPStatus.ACCEPTED:
+            return self._client.read(said, Intent)
+        return self._client.read(said, TaskDetail)
+
+    def stop(self, word: str, reason: str) -> list[Decided]:
+        """Cancel a task; what needs it is skipped."""
+        return self._stopped("workers", word, "stop", reason=reason)
+
+    def stop_run(self, word: str, reason: str) -> list[Decided]:
+        """Cancel what has not ended of a run."""
+        return self._stopped("runs", word, "stop", reason=reason)
+
+    def stop_all(self, reason: str) -> list[Decided]:
+        """Cancel everything that has not ended."""
+        return self._stopped("stop", reason=reason)
+
+    def verify(self, word: str) -> TaskDetail:
+        """Have the verifier of a task run, for the first time or again."""
+        return self._task("tasks", word, "verify")
+
+    def judge(self, word: str, *, passed: bool, note: str) -> TaskDetail:
+        """A person's verdict on a result."""
+        return self._task("tasks", word, "verify", body={"passed": passed, "note": note})
+
+    def _task(self, *path: str, body: object = None) -> TaskDetail:
+        return self._client.read(self._client.post(*path, body=body), TaskDetail)
+
+    def _stopped(self, *path: str, reason: str) -> list[Decided]:
+        said = self._client.read(self._client.post(*path, body={"reason": reason}), dict[str, list[dict[str, Any]]])
+        return [
+            msgspec.convert(one, Intent) if "verb" in one else msgspec.convert(one, TaskDetail)
+            for one in said["stopped"]
+        ]
+
+
+class Pause:
+    """A wait for something that cannot be heard: a while."""
+
+    def wait(self, timeout: float) -> bool:
+        """Always after a while, or at its end."""
+        time.sleep(min(timeout, POLL_SECONDS))
+        return False
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class RemoteBytes(io.RawIOBase):
+    """A log elsewhere, read in pieces as if it were a file here, up to the size that it had when it was opened."""
+
+    def __init__(self, client: Client, task: str, size: int) -> None:
+        self._client = client
+        self._task = task
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """The next piece."""
+        most = min(len(buffer), self._size - self._at, PIECE)
+        if most <= 0:
+            return 0
+        data = self._client.bytes_of("tasks", self._task, "log", "bytes", offset=self._at, limit=most)
+        if not data:
+            raise Conflict(f"the log of {self._task} became shorter while it was read", hint="ask again")
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def _pairs(pairs: dict[str, str]) -> list[str] | None:
+    return [f"{name}={value}" for name, value in pairs.items()] or None

@@ -1,0 +1,260 @@
+"""A served fleet, looked at and steered from elsewhere: the same words, objects and exit codes as at its home."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet.cli import main
+from fleet.cli.commands import COMMANDS
+from fleet.config import tokens
+from fleet.config.tokens import Role
+from tests.support.cli import Cli, Done, line_from
+
+SECONDS = 60
+AGO = re.compile(r"\d+ ?(?:s|m|min|h)\b(?: \d+ ?s)?(?: ago)?|just now")
+SPEC = {
+    "name": "night",
+    "labels": {"team": "web"},
+    "tasks": [
+        {"id": "good", "command": ["sh", "-c", "echo hello; echo done > report.md"], "expected_artifacts": ["log"]},
+        {"id": "bad", "command": ["sh", "-c", "echo oops; exit 3"], "retry_policy": {"max_attempts": 1}},
+        {"id": "after", "command": ["true"], "needs": ["bad"]},
+    ],
+}
+
+
+class Pair:
+    """The same person at the machine of a home, and elsewhere with a token."""
+
+    def __init__(self, cli: Cli, url: str, capfd: pytest.CaptureFixture[str], env: pytest.MonkeyPatch) -> None:
+        self.cli = cli
+        self.url = url
+        self._capfd = capfd
+        self._env = env
+        self.secret = tokens.add(cli.home, "bob", Role.OPERATE).secret
+        env.chdir(cli.cwd)
+
+    def here(self, *argv: str) -> Done:
+        """A command where the home is."""
+        self._env.setenv("FLEET_HOME", str(self.cli.home.path))
+        self._env.setenv("USER", "bob")
+        return self._run(*argv)
+
+    def away(self, *argv: str, token: str | None = None) -> Done:
+        """A command elsewhere, where there is no home."""
+        self._env.setenv("FLEET_HOME", str(self.cli.path / "nowhere"))
+        self._env.setenv("MY_TOKEN", self.secret if token is None else token)
+        return self._run("--url", self.url, "--token-env", "MY_TOKEN", *argv)
+
+    def same(self, *argv: str) -> Done:
+        """What a command says, which must be the same here and elsewhere."""
+        local, remote = self.here(*argv), self.away(*argv)
+        assert _timeless(remote) == _timeless(local)
+        return remote
+
+    def _run(self, *argv: str) -> Done:
+        self._capfd.readouterr()
+        code = main(list(argv))
+        out, err = self._capfd.readouterr()
+        assert self.secret not in out + err
+        return Done(code, out, err)
+
+
+def _timeless(done: Done) -> Done:
+    return Done(done.code, AGO.sub("AGO", done.out), AGO.sub("AGO", done.err))
+
+
+@pytest.fixture
+def pair(cli: Cli, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+    """A home with a run that is over, a task that waits and one that asks; served on a free port."""
+    (cli.cwd / "night.json").write_text(json.dumps(SPEC))
+    assert cli.run("run", "night.json", "--quiet").code == 1
+    for name in ("FLEET_URL", "FLEET_TOKEN", "FLEET_TASK_ID"):
+        monkeypatch.delenv(name, raising=False)
+    with cli.started("serve", "--port", "0") as process:
+        found = re.search(r"http://\S+(?=/v1/fleet;)", line_from(process.stderr, seconds=SECONDS))
+        assert found
+        yield Pair(cli, found[0], capfd, monkeypatch)
+
+
+def test_looks_are_the_same_elsewhere(pair: Pair) -> None:
+    """Every command that looks prints the same and ends the same, in words and with --json, also when it fails."""
+    waits, asks = pair.cli.add("Wait", "--label", "team=web"), pair.cli.add("Ask")
+    with pair.cli.control() as control:
+        control.block(asks, "question", "Which one?")
+    lines = {line["title"]: line["id"] for line in json.loads(pair.here("tasks", "--status", "all", "--json").out)}
+    good, bad = lines["good"], lines["bad"]
+    (run,) = {receipt["run"] for receipt in json.loads(pair.here("receipts", good, "--json").out)}
+    looks = [
+        ["status"],
+        ["status", "--run", run],
+        ["ready"],
+        ["ready", "--limit", "1"],
+        ["tasks", "--status", "all"],
+        ["tasks", "--run", run],
+        ["tasks", "--label", "team=web", "--status", "queued"],
+        ["tasks"],
+        ["show", waits],
+        ["show", bad],
+        ["inspect", good],
+        ["receipts", good],
+        ["receipts", "--run", run],
+        ["receipts"],
+        ["receipts", "check"],
+        ["artifacts", good],
+        ["artifacts", waits],
+        ["logs", good],
+        ["logs", bad, "-n", "1"],
+        ["logs", f"{good}.1"],
+        ["logs", waits],
+        ["log"],
+        ["log", "2"],
+        ["questions"],
+        ["why", bad],
+        ["why", asks],
+        ["wait", run],
+        ["hosts"],
+        ["inspect", "nope"],
+        ["show", "nope"],
+        ["why", "nope"],
+        ["wait", "nope"],
+        ["tasks", "--status", "odd"],
+        ["artifacts", good, "--open", "nope"],
+    ]
+    for argv in looks:
+        for form in ([], ["--json"]):
+            pair.same(*argv, *form)
+    assert pair.same("logs", good, "--raw").out.count("\n") >= 1
+    assert "hello" in pair.same("logs", good, "-f").out
+    assert "hello" in pair.same("artifacts", good, "--open", "log").out
+    assert pair.same("wait", run).code == 1
+
+
+def test_verbs_are_the_same_elsewhere(pair: Pair) -> None:
+    """What is said to a twin here and to a twin elsewhere comes to the same, and the ledger knows who said it."""
+    said: list[list[str]] = []
+    for run in (pair.here, pair.away):
+        heard: list[str] = []
+
+        def do(*argv: str, run: object = run, heard: list[str] = heard) -> Done:
+            done = run(*argv)  # type: ignore[operator]
+            heard.append(re.sub(r"fleet-\w+", "ID", f"{done.code} {done.out}{done.err}"))
+            return Done(*done)
+
+        uid = do("add", "Twin", "-d", "Both.", "--cwd", str(pair.cli.cwd), "--quiet").out.strip()
+        after = do("add", "After", "--needs", uid, "--cwd", str(pair.cli.cwd), "-q").out.strip()
+        do("interrupt", uid)
+        with pair.cli.control() as control:
+            control.block(uid, "question", "Which one?")
+        do("answer", uid, "The first.")
+        do("verify", uid)
+        do("stop", uid, "--reason", "no longer wanted")
+        do("restart", uid, "--force")
+        do("stop", after)
+        do("stop", uid)
+        do("stop")
+        do("answer", uid, "Too late.")
+        said.append(heard)
+    assert said[0] == said[1]
+    assert "(bob)" in pair.cli.ok("ledger", "tail", "-n", "1").out
+    made = json.loads(pair.away("add", "Nowhere", "--json").out)
+    assert (made["cwd"], made["created_by"]) == (None, "bob")
+    assert json.loads(pair.away("stop", "--all", "--json").out)[0]["id"] == made["id"]
+
+
+def test_a_spec_is_run_elsewhere(pair: Pair) -> None:
+    """The spec is read here and run there: the same table and exit code; what is wrong with one is told at once."""
+    spec = Path("two.toml")
+    spec.write_text('[[tasks]]\nid = "a"\ncommand = ["true"]\n')
+    detached = pair.away("run", "two.toml", "--detach")
+    assert (detached.code, detached.out.startswith("two-")) == (0, True)
+    with pair.cli.started("run", "--drain"):
+        done = pair.away("run", "two.toml", "--json")
+        assert (done.code, json.loads(done.out)["run"]["name"]) == (0, "two")
+        assert pair.away("wait", detached.out.strip()).code == 0
+    spec.write_text('[[tasks]]\nid = "a"\nwrong = 1\n')
+    local, remote = pair.here("run", "two.toml"), pair.away("run", "two.toml")
+    assert (local.code, remote.code) == (2, 2)
+    assert "tasks[0].wrong" in local.err
+    assert "tasks[0].wrong" in remote.err
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS if not command.remote])
+def test_what_works_on_a_home_here_alone_says_so(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """A command that cannot be told to a served fleet ends with 2 before it does anything."""
+    assert main(["--url", "http://127.0.0.1:9", name]) == 2
+    assert "works on a home here" in capfd.readouterr().err
+
+
+def test_what_can_go_wrong_on_the_way(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way of failing is told in its own words, with what helps; the token is in none of them."""
+    reader = tokens.add(pair.cli.home, "eve", Role.READ).secret
+    cases = [
+        (pair.away("status", token="flt_wrong"), 1, "does not take the token"),
+        (pair.away("status", token=""), 2, "$MY_TOKEN holds no token"),
+        (pair.away("status", token="a b"), 2, "characters that no token has"),
+        (pair.away("stop", "--all", token=reader), 1, "this needs the role operate, and eve has read"),
+        (pair.away("tasks", "--watch"), 2, "--watch works on a home here"),
+        (pair.away("run", "night.json", "--dry-run"), 2, "--dry-run works on a home here"),
+        (pair.away("run"), 2, "supervising works on a home here"),
+        (pair.away("hosts", "drain", "x"), 2, "`fleet hosts drain` works on a home here"),
+    ]
+    monkeypatch.setenv("FLEET_TOKEN", pair.secret)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    for url, code, words in (
+        (f"http://127.0.0.1:{port}", 1, "cannot reach"),
+        (pair.url.replace("http:", "https:"), 1, "cannot be trusted"),
+        ("http://fleet.example:7878", 2, "in the clear"),
+        ("http://bob:secret@127.0.0.1", 2, "a host and a port alone"),
+        ("nonsense", 2, "takes an address"),
+    ):
+        pair.url = url
+        cases.append((pair.away("status"), code, words))
+    for done, code, words in cases:
+        assert words in done.err
+        assert (done.code, done.out) == (code, "")
+
+
+def test_another_server_is_not_taken_for_a_fleet(pair: Pair) -> None:
+    """What answers but is no Fleet, or one of another version, is told as that."""
+    answers = [
+        b"HTTP/1.1 302 Found\r\nlocation: /login\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnull",
+        b'HTTP/1.1 200 OK\r\ncontent-length: 34\r\n\r\n{"status": "ok", "version": "9.9"}\n',
+    ]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(SECONDS)
+
+        def serve() -> None:
+            for data in answers:
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(data)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        pair.url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        other, older = pair.away("status"), pair.away("status")
+        thread.join(SECONDS)
+    assert (other.code, "is no server of Fleet: it answered 302" in other.err) == (1, True)
+    assert (older.code, "the server is Fleet 9.9, and this is" in older.err) == (1, True)
+
+
+def test_the_address_can_stand_in_the_environment(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """$FLEET_URL and $FLEET_TOKEN are enough; a home that is named goes before them."""
+    monkeypatch.setenv("FLEET_URL", pair.url)
+    monkeypatch.setenv("FLEET_TOKEN", pair.secret)
+    found = json.loads(pair.here("status", "--json").out)
+    assert found["home"] == str(pair.cli.home.path)
+    assert pair.here("ledger", "tail").code == 2
+    assert pair.here("--home", str(pair.cli.home.path), "ledger", "tail").code == 0
+    assert pair.here("--home", "x", "--url", pair.url, "status").code == 2
