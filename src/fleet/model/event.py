@@ -301,7 +301,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     event: AnyEvent
 
 
-_encoder = msgspec.json.Encoder(order="sorted")
+encode = msgspec.json.Encoder(order="sorted").encode  # the bytes to store
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
@@ -311,11 +311,6 @@ _KINDS = {kind: str(kind.__struct_config__.tag) for kind in EVENTS}
 def kind_of(event: Event | type[Event]) -> str:
     """The event's name in the ledger."""
     return _KINDS[event if isinstance(event, type) else type(event)]
-
-
-def encode(event: Event) -> bytes:
-    """The bytes to store."""
-    return _encoder.encode(event)
 
 
 def decode(body: bytes | str) -> AnyEvent:

@@ -163,21 +163,37 @@ def fold_session(session: Session | None, event: ev.Event) -> Session | None:
     """The session after one more event; events of other things leave it as it is."""
     if isinstance(event, ev.TaskClaimed):
         return event.session
-    if session is None or getattr(event, "session", None) != session.id:
+    step = _STEPS.get(type(event))
+    if step is None or session is None or event.session != session.id:  # type: ignore[attr-defined]  # all of them have it
         return session
-    match event:
-        case ev.SessionStarted():
-            state = move_session(session.id, session.state, SessionState.RUNNING)
-            return replace(session, state=state, pid=event.pid, started_at=event.at)
-        case ev.SessionStopping():
-            return replace(session, state=move_session(session.id, session.state, SessionState.STOPPING))
-        case ev.SessionAdopted():
-            return replace(session, epoch=event.epoch, supervisor=event.supervisor)
-        case ev.SessionEnded():
-            state = move_session(session.id, session.state, event.state)
-            return replace(session, state=state, outcome=event.outcome, usage=event.usage, ended_at=event.at)
-        case _:
-            return session
+    return step(session, event)
+
+
+def _started(session: Session, event: ev.SessionStarted) -> Session:
+    state = move_session(session.id, session.state, SessionState.RUNNING)
+    return replace(session, state=state, pid=event.pid, started_at=event.at)
+
+
+def _stopping(session: Session, event: ev.SessionStopping) -> Session:  # noqa: ARG001
+    return replace(session, state=move_session(session.id, session.state, SessionState.STOPPING))
+
+
+def _taken_over(session: Session, event: ev.SessionAdopted) -> Session:
+    return replace(session, epoch=event.epoch, supervisor=event.supervisor)
+
+
+def _over(session: Session, event: ev.SessionEnded) -> Session:
+    state = move_session(session.id, session.state, event.state)
+    return replace(session, state=state, outcome=event.outcome, usage=event.usage, ended_at=event.at)
+
+
+# The kinds that change a session which was claimed before.
+_STEPS: dict[type[ev.Event], Callable[[Session, Any], Session]] = {
+    ev.SessionStarted: _started,
+    ev.SessionStopping: _stopping,
+    ev.SessionAdopted: _taken_over,
+    ev.SessionEnded: _over,
+}
 
 
 def receipt_of(event: ev.Event) -> Receipt | None:

@@ -11,6 +11,7 @@ from fleet.config.specs.paths import scorers
 from fleet.errors import UsageError
 from fleet.model import scorer as sc
 from fleet.model.alert_spec import Alerts, variables
+from fleet.model.circles import circles
 from fleet.model.permission import Hold, Permission
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.model.task import check_title
@@ -152,25 +153,12 @@ def _capabilities(path: KeyPath, task: TaskSpec, run: RunSpec) -> Iterator[Probl
 
 
 def _circles(tasks: Sequence[Placed]) -> Iterator[Problem]:
-    """One problem for each circle of needs, at the task where it was entered."""
+    """One problem for each circle of needs, at the task whose need closes it."""
     needs = {task.id: [need for need in task.needs if need != task.id] for _, task in tasks}
     places = {task.id: path for path, task in tasks}
-    done: set[str] = set()
-    for start, first in needs.items():
-        trail: dict[str, Iterator[str]] = {start: iter(first)} if start not in done else {}
-        while trail:
-            node = next(reversed(trail))
-            step = next(trail[node], None)
-            if step is None:
-                del trail[node]
-                done.add(node)
-            elif step in trail:
-                names = list(trail)
-                circle = [*names[names.index(step) :], step]
-                shown = circle if len(circle) <= LONGEST_CIRCLE else [*circle[:LONGEST_CIRCLE], "...", step]
-                yield Problem((*places[node], "needs"), f"a circle of needs: {' -> '.join(shown)}")
-            elif step in needs and step not in done:
-                trail[step] = iter(needs[step])
+    for circle in circles(needs):
+        shown = circle if len(circle) <= LONGEST_CIRCLE else [*circle[:LONGEST_CIRCLE], "...", circle[0]]
+        yield Problem((*places[circle[-2]], "needs"), f"a circle of needs: {' -> '.join(shown)}")
 
 
 def plugin_problems(tasks: Sequence[Placed], registered: Callable[[], Collection[str]]) -> Iterator[Problem]:

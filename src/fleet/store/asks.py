@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -12,7 +12,7 @@ from fleet.model.session import Lane, Session, task_of
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import BLOCKS, Task
 from fleet.store.engine import Row, Tx
-from fleet.store.rows import READY, STATE_OF_SHELF
+from fleet.store.rows import READY, STATE_OF_SHELF, UNVERIFIED
 
 T = TypeVar("T")
 _task = msgspec.json.Decoder(Task).decode
@@ -88,23 +88,35 @@ def shelf(
         f" ORDER BY priority, seq LIMIT ?{lock}"
     )
     found: list[tuple[Lane, Row]] = []
-    for one in lanes(tx, name)[0] if among is None else among:
+    for one in lanes(tx, name) if among is None else among:
         if run is None or one.run == run:
             found += [(one, row) for row in tx.rows(sql, name, one.key, *times, limit)]
     return sorted(found, key=_urgency)
 
 
-_ENDS_OF_ONE = "(SELECT min(lane) FROM tasks WHERE shelf = ?), (SELECT max(lane) FROM tasks WHERE shelf = ?)"
-_ENDS = {n: f"SELECT {', '.join([_ENDS_OF_ONE] * n)}" for n in (1, 2)}  # by the number of shelves
+def _ends(shelf: str) -> str:
+    return (
+        f"(SELECT min(lane) FROM tasks WHERE shelf = '{shelf}'), (SELECT max(lane) FROM tasks WHERE shelf = '{shelf}')"
+    )
 
 
-def lanes(tx: Tx, *names: str) -> list[list[Lane]]:
-    """The lanes of each shelf, every lane found by one step through the index."""
-    ends = tx.rows(_ENDS[len(names)], *[name for name in names for _ in range(2)])[0]
-    return [_between(tx, name, *ends[2 * n : 2 * n + 2]) for n, name in enumerate(names)]
+_CLAIMED_FROM = f"SELECT {_ends(UNVERIFIED)}, {_ends(READY)}"
+
+
+def claimable(tx: Tx) -> Iterator[tuple[str, list[Lane]]]:
+    """The shelves that a claim takes from, first those that it serves first, and the lanes that have tasks there."""
+    ends = tx.rows(_CLAIMED_FROM)[0]
+    yield UNVERIFIED, _between(tx, UNVERIFIED, *ends[:2])
+    yield READY, _between(tx, READY, *ends[2:])
+
+
+def lanes(tx: Tx, name: str) -> list[Lane]:
+    """The lanes of a shelf."""
+    return _between(tx, name, *tx.rows(f"SELECT {_ends(name)}")[0])
 
 
 def _between(tx: Tx, name: str, first: str | None, last: str | None) -> list[Lane]:
+    """Every lane is found by one step through the index."""
     if first == last:  # as in most homes: there is one, or none
         return [] if first is None else [Lane.parse(first)]
     found = tx.rows(

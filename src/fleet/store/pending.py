@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
 T = TypeVar("T")
+Answered: TypeAlias = "tuple[Pending[Any], Any, BaseException | None]"  # with its value, or what it raises
 Waiting: TypeAlias = "dict[AbstractEventLoop, list[Future[None]]]"
 _lock = threading.Lock()  # between those who begin to wait and the writer; held for a few instructions, so one does
 
@@ -28,11 +29,11 @@ class Pending(Generic[T]):
 
     def resolve(self, value: T) -> None:
         """Called by the writer after the commit."""
-        answer([(self, value)], [])
+        answer([(self, value, None)])
 
     def reject(self, error: BaseException) -> None:
         """Called by the writer when nothing was written."""
-        answer([], [(self, error)])
+        answer([(self, None, error)])
 
     def result(self, timeout: float | None = None) -> T:
         """The value, waiting for it if need be; raises what the verb raised."""
@@ -75,13 +76,11 @@ class Pending(Generic[T]):
             waiting.setdefault(loop, []).append(future)
 
 
-def answer(values: Iterable[tuple[Pending[Any], Any]], errors: Iterable[tuple[Pending[Any], BaseException]]) -> None:
+def answer(batch: Iterable[Answered]) -> None:
     """Answer a whole batch. Each loop is woken once: woken for every answer, it would fight the writer for the GIL."""
     waiting: Waiting = {}
-    for pending, value in values:
-        pending._finish(value, None, waiting)
-    for pending, error in errors:
-        pending._finish(None, error, waiting)
+    for pending, value, error in batch:
+        pending._finish(value, error, waiting)
     for loop, futures in waiting.items():
         try:
             loop.call_soon_threadsafe(_arrive, futures)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fleet.errors import Conflict, CycleError, IllegalMove, NotFound, UsageError
 from fleet.model import event as ev
 from fleet.model.alert import Alert, of_block
+from fleet.model.circles import circles
 from fleet.model.ids import ALPHABET, check_token, run_subject, slug
 from fleet.model.receipt import Awaits, Verdict
 from fleet.model.run import NewRun, Run
@@ -28,8 +29,7 @@ def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefi
 
     A uid that is given and taken is refused: whoever gives uids asks first whether the task is there.
     """
-    own = _own_ids(new)
-    _refuse_cycles(new, own)
+    _refuse_circles(new)
     made_run = _create_run(tx, run, len(new), by) if run else None
     states: dict[str, TaskState] = {}
     for asked in new:
@@ -69,7 +69,8 @@ def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefi
             bead=asked.bead,
         )
         ledger.begin(tx, ev.TaskSubmitted(subject=uid, at=tx.now, by=by, task=task))
-        rows.insert_task(tx, task, waiting=sum(states[need] is not TaskState.COMPLETED for need in needs))
+        waiting = sum(states[need] is not TaskState.COMPLETED for need in needs) if needs else 0
+        rows.insert_task(tx, task, waiting)
         if links:
             pairs = [(uid, link.other, link.kind) for link in links]
             tx.many("INSERT INTO links (task, other, kind) VALUES (?, ?, ?)", pairs)
@@ -247,33 +248,17 @@ def _not_in_progress(tx: Tx, uid: str) -> Task:
     return found
 
 
-def _own_ids(new: Sequence[NewTask]) -> set[str]:
-    own: set[str] = set()
+def _refuse_circles(new: Sequence[NewTask]) -> None:
+    """Only tasks of one submission can form a circle: nobody needs a task that does not exist yet."""
+    needs: dict[str, tuple[str, ...]] = {}
     for task in new:
-        if task.task_id in own:
+        if task.task_id in needs:
             raise UsageError(f"two tasks have the id `{task.task_id}`")
         if task.task_id:
-            own.add(task.task_id)
-    return own
-
-
-def _refuse_cycles(new: Sequence[NewTask], own: set[str]) -> None:
-    """Only tasks of one submission can form a circle: nobody needs a task that does not exist yet."""
-    needs = {task.task_id: [n for n in task.needs if n in own] for task in new if task.task_id}
-    done: set[str] = set()
-    for start, first in needs.items():
-        trail: dict[str, Iterator[str]] = {start: iter(first)} if start not in done else {}
-        while trail:
-            node = next(reversed(trail))
-            step = next(trail[node], None)
-            if step is None:
-                del trail[node]
-                done.add(node)
-            elif step in trail:
-                path = list(trail)
-                raise CycleError(f"a circle of needs: {' -> '.join([*path[path.index(step) :], step])}")
-            elif step not in done:
-                trail[step] = iter(needs[step])
+            needs[task.task_id] = task.needs
+    found = next(circles(needs), None)
+    if found is not None:
+        raise CycleError(f"a circle of needs: {' -> '.join(found)}")
 
 
 def _refuse_new_need(tx: Tx, task: Task, target: Task) -> None:

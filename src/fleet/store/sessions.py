@@ -44,8 +44,7 @@ def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) ->
     free = list(slots)
     rooms = Rooms(tx)
     claimed = []
-    shelves = (rows.UNVERIFIED, rows.READY)
-    for shelf, lanes in zip(shelves, asks.lanes(tx, *shelves), strict=True):
+    for shelf, lanes in asks.claimable(tx):
         fitting = [lane for lane in lanes if first_fit(free, lane, defaults) is not None]
         if not fitting:
             continue

@@ -19,13 +19,14 @@ BEHIND = 512  # events that the table may be behind: a reader goes through no mo
 _TAKEN = "SELECT n FROM counts WHERE scope = '' AND key = 'taken'"
 _LATER = f"SELECT counted FROM events WHERE seq > ({_TAKEN}) AND counted IS NOT NULL"
 _ADD = "INSERT INTO counts (scope, key, n) VALUES (?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET n = n + excluded.n"
+_encode = msgspec.json.Encoder().encode
 _changes = msgspec.json.Decoder(list[tuple[str, str, int]]).decode
 
 
 def encode(changes: Counts) -> str | None:
     """Changes, as an event's row has them."""
     found = [(scope, key, by) for (scope, key), by in changes.items() if by]
-    return msgspec.json.encode(found).decode() if found else None
+    return _encode(found).decode() if found else None
 
 
 def later(connection: apsw.Connection) -> Counts:

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -21,7 +21,7 @@ from fleet.store.bell import Ringer, SocketBell
 from fleet.store.clock import Clock, utc_ms
 from fleet.store.filelock import FileLock
 from fleet.store.leases import Leases
-from fleet.store.pending import Pending, answer
+from fleet.store.pending import Answered, Pending, answer
 from fleet.store.sqlite import counts
 from fleet.store.sqlite.faults import meaning, refuse_damaged_version, refuse_network, translated
 from fleet.store.sqlite.group import Asked, Group
@@ -150,19 +150,24 @@ class SqliteWriter:
                 if self._home.changed():
                     self._refuse_replaced()
                 before = connection.total_changes()
-                done, refused = self._transact(batch)
+                try:
+                    answered = self._run(batch, apart=False)
+                except Exception:  # refusals are rare: only after one is the batch run again, each verb by itself
+                    if len(batch) == 1:
+                        raise
+                    answered = self._run(batch, apart=True)
                 changed = connection.total_changes() != before
         except Exception as exc:
             meant = meaning(exc, self.path)
             if meant is not exc:
                 meant.__cause__ = exc
-            answer([], [(pending, meant) for _, pending in batch])
+            answer([(pending, None, meant) for _, pending in batch])
             return
         if changed:  # a claim that found nothing is no news
             self._ringer.ring()
             if self._after_commit is not None:
                 self._after_commit()
-        answer(done, refused)
+        answer(answered)
         if self._pages >= self._checkpoint_at:
             self._checkpoint()
 
@@ -193,22 +198,9 @@ class SqliteWriter:
         if not same:
             raise StoreError(f"the database at {self.path} was replaced; nothing was written", hint="start it again")
 
-    def _transact(
-        self, batch: list[Asked]
-    ) -> tuple[list[tuple[Pending[Any], Any]], list[tuple[Pending[Any], Exception]]]:
-        """All in one transaction. Refusals are rare: only after one is the batch run again, with savepoints."""
-        try:
-            return self._run(batch, apart=False)
-        except Exception:
-            if len(batch) == 1:
-                raise
-        return self._run(batch, apart=True)
-
-    def _run(
-        self, batch: list[Asked], *, apart: bool
-    ) -> tuple[list[tuple[Pending[Any], Any]], list[tuple[Pending[Any], Exception]]]:
-        done: list[tuple[Pending[Any], Any]] = []
-        refused: list[tuple[Pending[Any], Exception]] = []
+    def _run(self, batch: list[Asked], *, apart: bool) -> list[Answered]:
+        """All in one transaction; `apart` has a savepoint for each, so that what refuses one takes back it alone."""
+        answered: list[Answered] = []
         connection, tx = self._connection, SqliteTx(self._cursor, 0, self._leases)
         execute = self._cursor.execute
         execute("BEGIN IMMEDIATE")
@@ -216,14 +208,14 @@ class SqliteWriter:
             for body, pending in batch:
                 tx.now = self._clock()
                 if not apart:
-                    done.append((pending, body(tx)))
+                    answered.append((pending, body(tx), None))
                     continue
                 try:
-                    done.append((pending, self._apart(body, tx)))
+                    answered.append((pending, self._apart(body, tx), None))
                 except Exception as exc:
                     if not connection.in_transaction:  # SQLite gave up on all of it: no space
                         raise
-                    refused.append((pending, exc))
+                    answered.append((pending, None, exc))
             if tx.counted or tx.newest - self._taken_over >= counts.BEHIND:
                 self._taken_over = counts.keep_up(connection, tx.newest, tx.counted)
             execute("COMMIT")
@@ -232,7 +224,7 @@ class SqliteWriter:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        return done, refused
+        return answered
 
     def _apart(self, body: Callable[[Tx], T], tx: SqliteTx) -> T:
         """Run one of several; what it wrote before it was refused is taken back."""
