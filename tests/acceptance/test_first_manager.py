@@ -161,3 +161,5 @@ def test_report(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "fleet-report.json"
     assert cli.ok("report", "-o", str(file))[1:] == ("", "")
     assert json.loads(file.read_text())["total"] == 8
+    (tmp_path / "any").touch()
+    assert file.stat().st_mode == (tmp_path / "any").stat().st_mode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -153,3 +154,20 @@ def test_nobody_is_told_unless_alerts_are_on(fleet: Cli, machines: dict[str, Mac
     machines["mallet"].faults.close_early = True
     assert fleet.run("health").code == 1
     assert receiver.got == []
+
+
+def test_the_webhook_of_the_first_manager(
+    cli: Cli, server: StandIn, machines: dict[str, Machine], receiver: Receiver, tmp_path: Path
+) -> None:
+    """Its `webhook_url` is enough: imported, it gets an alert of who is unhealthy, and stands in no other file."""
+    config = tmp_path / "config.yaml"
+    address = f"{receiver.url}/api/webhooks/hunter2"
+    config.write_text(f'sprites: [{", ".join(machines)}]\nalerts:\n  webhook_url: "{address}"\n')
+    cli.ok("config", "import", str(config))
+    sprites(cli, server)
+    machines["mallet"].faults.close_early = True
+    assert cli.run("health", "--quiet").out == "UNHEALTHY sprites:\n  mallet: unresponsive\n"
+    (got,) = receiver.got
+    assert (got.path, got.body["event"]["host"]) == ("/api/webhooks/hunter2", "mallet")
+    holds = [path for path in cli.home.path.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
+    assert holds == [cli.home.secrets]

@@ -10,6 +10,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +56,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     from fleet.config.files import write_atomic
 
-    write_atomic(args.output, text.encode())
+    write_atomic(args.output, text.encode(), mode=None if args.output.exists() else _usual_mode())
     return 0
+
+
+def _usual_mode() -> int:
+    """Of a new file: what the user gives any file. A report is for others to read, and holds no secret."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _availability(args: argparse.Namespace, found: Machines, context: Context) -> dict[str, Availability]:
