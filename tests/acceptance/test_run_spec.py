@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from fleet.cli.words import span
 from tests.support.cli import FLEET, Cli, Done
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -370,7 +371,10 @@ def test_on_a_terminal(at_work: Cli) -> None:
     text = seen.decode()
     assert "-local-1" in text
     assert "2 tasks, 2 left: 1 queued, 1 running" in text
-    assert re.search(r"slow +pass +- +1s +30 +\$0\.0015 +.*drawn", text)
+    (run,) = set(re.findall(r"work-\w+", text))
+    (slow, _) = at_work.json("wait", run)["tasks"]
+    assert slow["duration_ms"] >= 1500
+    assert re.search(rf"slow +pass +- +{span(slow['duration_ms'])} +30 +\$0\.0015 +.*drawn", text)
     assert "\x1b[2J" not in text
 
 

@@ -21,6 +21,7 @@ from fleet.config.home import Home
 from fleet.model.event import IntentRecorded, TaskAnswered
 from fleet.model.states import TaskState
 from fleet.store.store import Store
+from fleet.testing.builders import DEFAULTS, a_slot
 from tests.support.boards import LATER, fill, screen, still_store, until
 from tests.support.homes import make
 
@@ -204,13 +205,16 @@ def test_peeking(home: Home, store: Store) -> None:
 
 
 def test_attaching_without_a_terminal_of_its_own(home: Home, store: Store) -> None:
-    """Where the screen cannot give its terminal away, t says what to type in another one."""
+    """Where the screen cannot give its terminal away, t says what to type in another one: a log, or a pool's worker."""
+    home.toml.write_text('[pools.kite]\nrepo = "https://example.com/kite.git"\n')
+    store.claim("sup-1", [a_slot("kite-1#1")], DEFAULTS).result()
 
     async def scene() -> None:
         async with top(home, size=(300, 24)) as pilot:
-            await choose(pilot, "fleet-run")
-            await pilot.press("t")
-            await until(pilot, lambda text: f"fleet --home {home.path} logs fleet-run -f" in text)
+            for uid, words in (("fleet-run", "logs fleet-run -f"), ("fleet-que", "pool attach kite-1")):
+                await choose(pilot, uid)
+                await pilot.press("t")
+                await until(pilot, lambda text, words=words: f"fleet --home {home.path} {words}" in text)  # type: ignore[misc]
 
     do(scene)
 

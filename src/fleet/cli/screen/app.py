@@ -214,14 +214,22 @@ class Top(App[None]):
         self.push_screen(Confirm(ASKS[verb].format(uid)), go)
 
     def action_attach(self) -> None:
-        """Follow it in the terminal itself."""
+        """Show its session in the terminal itself."""
         if uid := self._chosen():
-            try:
-                with self.suspend():
-                    attach(self._desk.home, uid)
-                self.say("")
-            except SuspendNotSupported:
-                self.say(f"in another terminal: {command_line(self._desk.home, uid)}")
+            self.run_worker(self._show_session(uid))
+
+    async def _show_session(self, uid: str) -> None:
+        try:
+            words = await self._looking.call(self._desk.attaching, uid)
+        except (FleetError, OSError) as exc:
+            self.say(f"error: {exc}")
+            return
+        try:
+            with self.suspend():
+                attach(self._desk.home, words)
+            self.say("")
+        except SuspendNotSupported:
+            self.say(f"in another terminal: {command_line(self._desk.home, words)}")
 
     def _do(self, verb: Callable[[], str]) -> None:
         async def done() -> None:

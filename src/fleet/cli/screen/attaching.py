@@ -1,4 +1,4 @@
-"""To a task's session in the terminal itself, beside the screen: its log, until Ctrl-C or its end."""
+"""To a task's session in the terminal itself, while the screen steps aside: until it ends, or is left."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ import sys
 from fleet.config.home import Home
 
 
-def attach(home: Home, uid: str) -> None:
-    """Follow it; to be called while the terminal is not ours. Ctrl-C ends what is followed with, not the screen."""
+def attach(home: Home, words: list[str]) -> None:
+    """Run it; to be called while the terminal is not ours. Ctrl-C ends what is looked at with, not the screen."""
     before = signal.signal(signal.SIGINT, lambda *_: None)  # not SIG_IGN: the child would inherit that
     try:
-        subprocess.run([sys.executable, "-m", *command(home, uid)], check=False)
+        subprocess.run([sys.executable, "-m", *_command(home, words)], check=False)
         with contextlib.suppress(EOFError):
             input("-- enter goes back to the screen ")
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def command(home: Home, uid: str) -> list[str]:
-    """What follows a session. No session of Fleet's own has a terminal: there is nothing to type into."""
-    return ["fleet", "--home", str(home.path), "logs", uid, "-f"]
-
-
-def command_line(home: Home, uid: str) -> str:
+def command_line(home: Home, words: list[str]) -> str:
     """The same, to paste."""
-    return shlex.join(command(home, uid))
+    return shlex.join(_command(home, words))
+
+
+def _command(home: Home, words: list[str]) -> list[str]:
+    return ["fleet", "--home", str(home.path), *words]

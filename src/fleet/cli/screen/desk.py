@@ -54,6 +54,17 @@ class Desk:
         file = self.home.task_dir(uid) / "log.jsonl"
         return following(lambda: file.open("rb"), lines)
 
+    def attaching(self, uid: str) -> list[str]:
+        """The command that shows a task's session: the terminal of a pool's worker, else the log."""
+        from fleet.policy.allocation import all_members
+
+        reads = self._open()
+        session = reads.task(uid).session
+        worker = reads.session(session).worker.partition("#")[0] if session else ""
+        if any(member.worker == worker for member in all_members(self._settings)):
+            return ["pool", "attach", worker]
+        return ["logs", uid, "-f"]
+
     def answer(self, uid: str, text: str) -> str:
         """Answer what a task asks; what there is to say about it."""
         with self._control() as control:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KEYS = (
     ("up, down, k, j", "choose a task; also page up, home and so on"),
     ("enter, p", "peek: what its agent says, as it comes"),
-    ("t", "attach: its log in the terminal, until Ctrl-C"),
+    ("t", "attach: its terminal (pools), else its log"),
     ("a", "answer what it asks"),
     ("i", "interrupt: end its session; the task waits for you"),
     ("r", "restart: run it again"),
