@@ -1,0 +1,1 @@
+"""The reference pages, a module each: what the code says, as Markdown."""
