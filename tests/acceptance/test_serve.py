@@ -6,28 +6,36 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
+import ssl
 import subprocess
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.support import homes
 from tests.support.cli import Cli, line_from
+from tests.support.programs import need
 
 SECONDS = 30
 
 
 @contextlib.contextmanager
-def served(cli: Cli, *argv: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+def served(
+    cli: Cli, *argv: str, verify: ssl.SSLContext | bool = True
+) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
     """A server on a free port, and a client with the token that `fleet init` made."""
     token = cli.home.tokens.read_text().split()[-1]
     with cli.started("serve", "--port", "0", *argv) as process:
         said = line_from(process.stderr, seconds=SECONDS)
         found = re.search(r"https?://\S+(?=/v1/fleet;)", said)
         assert found, said
-        with httpx.Client(base_url=found[0], headers={"authorization": f"Bearer {token}"}, timeout=SECONDS) as client:
+        shown = {"authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=found[0], headers=shown, timeout=SECONDS, verify=verify) as client:
             yield client, process
 
 
@@ -113,6 +121,49 @@ def test_a_slow_client_is_let_go_by_the_server(cli: Cli) -> None:
         assert 0 < last < 120
         with client.stream("GET", f"/v1/fleet/events?after={last}") as again:
             assert events(again, 120) == list(range(last + 1, 121))
+
+
+def test_over_tls(cli: Cli, tmp_path: Path) -> None:
+    """With a certificate it speaks TLS alone, events included; who does not believe the certificate is not answered."""
+    openssl = need("openssl", shutil.which("openssl"), "install it")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    words += ["-subj", "/CN=fleet", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run([openssl, *words], check=True, capture_output=True, timeout=SECONDS)
+    cli.ok("config", "set", f"api.tls_cert={cert}", f"api.tls_key={key}")
+    with served(cli, verify=ssl.create_default_context(cafile=str(cert))) as (client, _):
+        assert client.base_url.scheme == "https"
+        made = client.post("/v1/fleet/tasks", json={"title": "Write it"})
+        assert made.status_code == 201, made.text
+        with client.stream("GET", "/v1/fleet/events?after=0") as stream:
+            assert events(stream, 1) == [1]
+        with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+            httpx.get(f"{client.base_url}/v1/fleet/health")
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"http://{client.base_url.netloc.decode()}/v1/fleet/health")
+
+
+@pytest.mark.postgres
+def test_on_postgresql(cli: Cli, postgres_url: str) -> None:
+    """A store that several machines share is served in the same way; its positions have two parts, and resume."""
+    store = f'[store]\nurl = "{postgres_url}"\nschema = "served_{time.time_ns()}"\n'
+    cli.home.toml.write_text(store)
+    cli.ok("init")
+    with served(cli) as (client, _):
+        uids = [client.post("/v1/fleet/tasks", json={"title": f"task {n}"}).json()["id"] for n in range(3)]
+        assert [line["id"] for line in client.get("/v1/fleet/tasks").json()] == uids
+        replayed = client.get("/v1/fleet/events/replay").json()["events"]
+        assert [line["event"]["subject"] for line in replayed] == uids
+        last_id = {"last-event-id": replayed[1]["position"]}
+        with client.stream("GET", "/v1/fleet/events", headers=last_id) as stream:
+            lines = stream.iter_lines()
+            first = next(line for line in lines if line.startswith("data: "))
+            assert json.loads(first[6:]) == replayed[2]
+            again = client.post(f"/v1/fleet/workers/{uids[0]}/stop", json={"reason": "no longer wanted"})
+            assert again.status_code == 200
+            told = next(line for line in lines if line.startswith("data: "))
+            assert json.loads(told[6:])["event"]["subject"] == uids[0]
+        assert client.get("/v1/fleet/alerts").json() == []
 
 
 @pytest.mark.parametrize(

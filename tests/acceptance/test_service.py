@@ -40,7 +40,7 @@ def installed(root: Path) -> set[str]:
 def test_systemd_in_a_scratch_root(cli: Cli, root: Path) -> None:
     """Units, scripts and the links that enable them are written, can be looked at, and are gone after uninstall."""
     words = ("--system", "--by", "systemd", "--root", str(root))
-    done = cli.ok("service", "install", "--supervisor", *words)
+    done = cli.ok("service", "install", "--supervisor", "--pool-check", "30m", *words)
     assert done.lines[0] == "Installed for the whole machine, by systemd"
     assert done.lines[1].split() == ["health", "every", "15", "minutes", "/usr/local/bin/fleet-healthcheck"]
     assert "logs to /var/log/fleet-healthcheck.log" in done.out
@@ -60,9 +60,10 @@ def test_the_units_satisfy_systemd(cli: Cli, root: Path) -> None:
     """systemd's own check of the units finds nothing to say."""
     analyze = need("systemd-analyze", shutil.which("systemd-analyze"), "apt-get install systemd")
     shutil.copytree("/usr/lib/systemd/system", root / "usr/lib/systemd/system", symlinks=True)
-    cli.ok("service", "install", "--supervisor", "--system", "--by", "systemd", "--root", str(root))
+    words = ("--supervisor", "--pool-check", "30m", "--system", "--by", "systemd", "--root", str(root))
+    cli.ok("service", "install", *words)
     units = [str(path) for path in (root / "etc/systemd/system").glob("fleet-*")]
-    assert len(units) == 3
+    assert len(units) == 5
     checked = subprocess.run(
         [analyze, "verify", "--man=no", f"--root={root}", *units],
         capture_output=True,

@@ -13,6 +13,8 @@ import pytest
 
 from fleet.config.tokens import Role
 from fleet.hosts.collect import Shelf
+from fleet.model.alert import AlertKind
+from fleet.model.delivery import Delivery
 from fleet.model.receipt import ArtifactRef
 from fleet.model.session import Fence
 from fleet.model.states import Result
@@ -299,6 +301,16 @@ def test_the_ledger_is_replayed(api: Asked) -> None:
     assert api.ask("GET", "/v1/fleet/events/replay?after=99").status_code == 409
     assert api.ask("GET", "/v1/fleet/events?after=99").status_code == 409
     assert api.ask("GET", "/v1/fleet/events/replay?after=1.2").status_code == 409
+
+
+def test_alerts_are_listed(api: Asked) -> None:
+    """What people were told, with its outcome; the newest first, and no more than was asked for."""
+    first = Delivery(id="1", channel="ops", about="a", alert=AlertKind.STALE, reason="silent", raised_at=1, by="sup")
+    api.store.announce([first, msgspec.structs.replace(first, id="2", reason="again")]).result()
+    api.store.delivered("1", "sent", by="sup").result()
+    found = api.get("/alerts")
+    assert [(one["id"], one["outcome"]) for one in found] == [("2", None), ("1", "sent")]
+    assert [one["id"] for one in api.get("/alerts?limit=1")] == ["2"]
 
 
 def test_metrics(api: Asked) -> None:

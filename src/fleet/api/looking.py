@@ -1,4 +1,4 @@
-"""Routes that look: runs, workers, tasks, sessions, logs, artifacts, receipts, questions, hosts, settings."""
+"""Routes that look: runs, workers, tasks, sessions, logs, artifacts, receipts, questions, alerts, settings."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from fleet.api.views import ConfigView, Health, RunList
 from fleet.errors import NotFound, UsageError
 from fleet.front.front import Front
 from fleet.front.views import RunDetail
+from fleet.model.delivery import Delivery
 from fleet.model.ids import run_subject
 from fleet.model.session import Session
 from fleet.model.states import TaskState
@@ -217,6 +218,12 @@ async def list_questions(request: Request[Any, Any, Any]) -> Response[list[Quest
     return answer(await desk_of(request).look(lambda front: front.questions()))
 
 
+@get("/v1/fleet/alerts", tags=["alerts"], guards=NEEDS_READ)
+async def list_alerts(request: Request[Any, Any, Any], limit: Limit = 50) -> Response[list[Delivery]]:
+    """What people were told or are about to be, by which channel and with what outcome; the newest first."""
+    return answer(await desk_of(request).ask(lambda reads: reads.alerts(limit=limit)))
+
+
 @get("/v1/fleet/config", tags=["config"], guards=NEEDS_ADMIN)
 async def config(request: Request[Any, Any, Any]) -> Response[ConfigView]:
     """The settings in force. They name secrets and hold none; what looks like one all the same is put out."""
@@ -256,5 +263,6 @@ ROUTES = [
     list_sessions,
     one_session,
     list_questions,
+    list_alerts,
     config,
 ]

@@ -13,6 +13,7 @@ import uvicorn
 
 from fleet.api.app import make_app
 from fleet.api.desk import Desk
+from fleet.api.patience import Patient, make_room
 from fleet.config.serving import Api
 from fleet.errors import Conflict, UsageError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 3  # for requests that were begun
 BACKLOG = 2048
 MOST_HEADERS = 32 << 10  # bytes
+BESIDE_STREAMS = 1000  # connections that do not follow the events
 
 
 def check_place(api: Api, *, insecure: bool) -> None:
@@ -67,6 +69,7 @@ class Server(uvicorn.Server):
 
 async def serve(desk: Desk, api: Api, bound: socket.socket, stop: asyncio.Event, ready: Callable[[], object]) -> None:
     """Answer until told to stop. Clients of the events are let go first: they would not end by themselves."""
+    make_room(api.max_streams + BESIDE_STREAMS)
     server = Server(config_of(make_app(desk, api), api))
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(desk.hub.run())
@@ -89,7 +92,8 @@ def config_of(app: Any, api: Api) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         h11_max_incomplete_event_size=MOST_HEADERS,
-        limit_concurrency=api.max_streams + 1000,
+        http=Patient,
+        limit_concurrency=api.max_streams + BESIDE_STREAMS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         ssl_certfile=api.tls_cert or None,
         ssl_keyfile=api.tls_key or None,

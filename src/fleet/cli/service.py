@@ -15,7 +15,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet.cli.commands import COMMANDS
 from fleet.cli.parsing import add_verb
 from fleet.errors import UsageError
 
@@ -127,8 +126,6 @@ def _wish(args: argparse.Namespace) -> Wish:
 
     if args.no_health and (args.health_every or args.health_log):
         raise UsageError("--no-health goes with neither --health-every nor --health-log")
-    if args.pool_check and not any(command.name == "pool" for command in COMMANDS):
-        raise UsageError("this Fleet has no pools to look after")
     return Wish(
         scope=args.scope,
         by=args.by,

@@ -196,6 +196,10 @@ class Reads:
         """What was told of a subject, newest first."""
         return self._deliveries("WHERE about = ? ORDER BY seq DESC LIMIT ?", about, limit)
 
+    def alerts(self, *, limit: int = asks.LIMIT) -> list[Delivery]:
+        """All that was told or is on its way, the newest first."""
+        return self._deliveries("ORDER BY seq DESC LIMIT ?", limit)
+
     def undelivered(self, *, limit: int = asks.LIMIT) -> list[Delivery]:
         """Alerts that are still to be sent, oldest first."""
         return self._deliveries("WHERE state = 'pending' ORDER BY seq LIMIT ?", limit)

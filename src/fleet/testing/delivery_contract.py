@@ -51,6 +51,7 @@ class DeliveryContract:
         assert store.delivered(A_DELIVERY.id, "failed", by=SUP).result() == ended
         assert self.told(store) == ["alert.sending", "alert.sent"]
         assert store.deliveries(about="fleet-abc") == [ended]
+        assert (store.alerts(), store.alerts(limit=0)) == ([ended], [])
         audit(store)
 
     def test_what_was_announced_is_not_announced_again(self, store: Store) -> None:

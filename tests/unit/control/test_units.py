@@ -16,6 +16,7 @@ from fleet.errors import Conflict
 
 PLACE = Place(home="/home/ana/.fleet", scope="user", argv=("/opt/fleet",), path="/usr/bin:/bin", user_home="/home/ana")
 HEALTH = Job(name="health", every="15m", program="/usr/local/bin/fleet-healthcheck", log="/var/log/health.log")
+POOLS = Job(name="pool-check", every="30m", program="/usr/local/bin/fleet-pool-check")
 SUPERVISOR = Job(name="supervisor", every="", program="/usr/local/bin/fleet-supervisor")
 OTHERS = "MAILTO=ana\n# mine\n0 3 * * * /usr/bin/backup --to %Y\n"
 
@@ -70,8 +71,8 @@ def test_the_units_of_a_supervisor() -> None:
     assert {"KillMode=process", "OOMPolicy=continue", "Restart=on-failure"} <= set(service)
 
 
-@pytest.mark.parametrize("job", [HEALTH, SUPERVISOR])
-def test_a_script_calls_a_command_that_exists(job: Job, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("job", "silence"), [(HEALTH, "quiet"), (POOLS, "silent"), (SUPERVISOR, "quiet")])
+def test_a_script_calls_a_command_that_exists(job: Job, silence: str, tmp_path: Path) -> None:
     """What it says is understood by the very parser of that command, with every odd character as it was."""
     told = tmp_path / "told"
     fake = tmp_path / "it's fleet"
@@ -83,4 +84,4 @@ def test_a_script_calls_a_command_that_exists(job: Job, tmp_path: Path) -> None:
     home_flag, home, name, *words = told.read_text().splitlines()
     assert (home_flag, home) == ("--home", "/home/it's $ana")
     parser = make_parser(next(command for command in COMMANDS if command.name == name))
-    assert parser.parse_args(words).quiet
+    assert getattr(parser.parse_args(words), silence)
