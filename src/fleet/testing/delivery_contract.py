@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -94,6 +95,17 @@ class DeliveryContract:
         assert store.take_over(by="sup-3").result() == []
         assert store.undelivered() == [taken]
         assert self.told(store) == ["alert.sending", "alert.sending"]
+        audit(store)
+
+    def test_what_a_check_left_is_taken_over_when_it_must_have_ended(self, store: Store) -> None:
+        """A command that sends alerts is no supervisor, and cannot leave: after two minutes it is over."""
+        now = time.time_ns() // 1_000_000
+        store.announce([replace(A_DELIVERY, by="check-1", raised_at=now)]).result()
+        assert store.take_over(by=SUP).result() == []
+        store.announce([replace(A_DELIVERY, id="2.ops", by="check-1", raised_at=now - 180_000)]).result()
+        store.announce([replace(A_DELIVERY, id="3.ops", by="ana", raised_at=now - 180_000)]).result()
+        (taken,) = store.take_over(by=SUP).result()
+        assert (taken.id, taken.by, taken.repeat) == ("2.ops", SUP, True)
         audit(store)
 
     def test_an_incident_is_open_until_it_is_resolved(self, store: Store) -> None:
