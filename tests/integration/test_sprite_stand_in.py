@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import sprites
@@ -216,3 +219,17 @@ def test_refusals_of_a_command(sprite: sprites.Sprite, machine: Machine, status:
     with pytest.raises(APIError) as caught:
         sprite.run("true")
     assert caught.value.status_code == status
+
+
+def test_a_command_whose_asker_leaves_at_once_is_ended(server: StandIn, machine: Machine, tmp_path: Path) -> None:
+    """Though it was begun before anybody could be told its number: it has as long as was asked for, and no longer."""
+    words = urlencode({"cmd": "sh", "path": "sh", "stdin": "true", "max_run_after_disconnect": "1s"})
+    script = urlencode([("cmd", "-c"), ("cmd", f"echo $$ >{tmp_path}/pid; exec sleep 1000")])
+    asked = (
+        f"GET /v1/sprites/{machine.name}/exec?{words}&{script} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+    )
+    upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
+    with socket.create_connection(("127.0.0.1", server.port)) as asking:
+        asking.sendall(f"{asked}{upgrade}{'A' * 22}==\r\n\r\n".encode())
+    pid = until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip(), "its number")
+    until(lambda: not lives(int(pid)), "its end")

@@ -186,7 +186,7 @@ def test_a_silent_host_makes_its_session_stale(tmp_path: Path, server: Sshd, mon
     """After the time that was set a person is told, once; status and inspect say so; nothing else is started."""
     away = Away(tmp_path, server, monkeypatch)
     away.declare(capabilities=["gpu"], stale_after_seconds=5)
-    away.declare("other", directory="other", capabilities=["gpu"])
+    away.declare("other", directory="other", capabilities=["gpu"], stale_after_seconds=5)  # whoever is up first has it
     work(away).mkdir()
     uid = agent(away)
 

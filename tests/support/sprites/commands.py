@@ -37,9 +37,13 @@ class Commands:
             process = await begin(machine, request)
         except OSError as exc:
             return await self._cannot(request, exc)
-        socket = await _opened(request)
-        told = {"type": "debug", "msg": f"session_created cmd={process.argv[0]}", "pid": int(process.id)}
-        await socket.send_json(told)
+        try:
+            socket = await _opened(request)
+            told = {"type": "debug", "msg": f"session_created cmd={process.argv[0]}", "pid": int(process.id)}
+            await socket.send_json(told)
+        except BaseException:  # who asked for it has left meanwhile
+            process.let_linger()
+            raise
         return await self._serve(request, socket, process, owner=True)
 
     async def attach(self, request: web.Request) -> web.StreamResponse:
@@ -139,18 +143,20 @@ class Commands:
             "created": int(process.created),
             "is_owner": owner,
         }
-        await socket.send_json({"type": "session_info", **info, "cols": 0, "rows": 0, "tty": process.tty})
         queue = process.attach()
         machine.cuts.add(cut)
-        writing = asyncio.create_task(_write(socket, machine, process, queue, cut))
+        writing: list[asyncio.Task[None]] = []
         try:
+            await socket.send_json({"type": "session_info", **info, "cols": 0, "rows": 0, "tty": process.tty})
+            writing.append(asyncio.create_task(_write(socket, machine, process, queue, cut)))
             async for message in socket:
                 _take(process, message.type, message.data)
         finally:
             machine.cuts.discard(cut)
-            writing.cancel()
             process.detach(queue)
-            await asyncio.gather(writing, return_exceptions=True)
+            for task in writing:
+                task.cancel()
+            await asyncio.gather(*writing, return_exceptions=True)
         return socket
 
 

@@ -195,6 +195,10 @@ class Process:
     def detach(self, queue: asyncio.Queue[Piece]) -> None:
         """It may run on for a while without anybody."""
         self.attached.discard(queue)
+        self.let_linger()
+
+    def let_linger(self) -> None:
+        """Where nobody is attached, it has so long from now."""
         if not self.attached and self.code is None and self._linger_seconds:
             self._reaper = asyncio.get_running_loop().call_later(self._linger_seconds, self.signal, "KILL")
 
