@@ -15,6 +15,8 @@ from fleet.hosts.machine import local_host
 from fleet.model.states import Result, TaskState
 from fleet.model.terms import Terms
 from fleet.projections.why import why
+from fleet.supervisor.house import now_ms
+from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.away import Away
 from tests.support.session_host import until
 from tests.support.sshd import Sshd, sshd
@@ -157,3 +159,21 @@ def test_a_worktree_over_there(away: Away) -> None:
     assert [said["text"] for said in away.said(uid)] == [f"{far}/.fleet/worktrees/{uid}", "made"]
     assert not (far / "made").exists()
     assert away.task(uid).state is TaskState.COMPLETED
+
+
+def test_old_sessions_are_forgotten_there_too(away: Away) -> None:
+    """After its time the directory of an ended task's session goes from its host; what it said stays here."""
+    far = Path(away.declare(capabilities=["gpu"]))
+    away.set(keep_sessions_days=1)
+    uid = away.add(command="echo well; echo noise >&2", capabilities=("gpu",))
+    (far / ".fleet/sessions/of-another-home.1").mkdir(parents=True)
+
+    async def pruned() -> Pruned:
+        async with away.supervising() as supervisor:
+            await away.until_state(uid, TaskState.COMPLETED)
+            assert (far / ".fleet/sessions" / f"{uid}.1").is_dir()
+            return await Pruner(supervisor.house, tuple, clock=lambda: now_ms() + 3 * 86_400_000).run_once()
+
+    assert asyncio.run(pruned()).sessions == 1
+    assert [path.name for path in (far / ".fleet/sessions").glob("[!.]*")] == ["of-another-home.1"]
+    assert [said["text"] for said in away.said(uid)] == ["well"]

@@ -1,7 +1,8 @@
 """The pruner: takes away what nobody needs any more, a bounded number at a time, each with a line in the log.
 
-Of a session that is its directory, once its task has ended for long enough and all of its output was read. What was
-said and what went to stderr is in the task's own directory, and stays. Nothing of a task that has not ended is touched.
+Of a session that is its directory, here or on another host, once its task has ended for long enough and all of its
+output was read. What was said and what went to stderr is in the task's own directory, and stays. Nothing of a task that
+has not ended is touched, and no machine is woken for it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import msgspec
 
 from fleet.errors import Conflict, Fenced, FleetError, NotFound, TransportError
 from fleet.hosts.session import HostedSession
+from fleet.hosts.transport import SupportsSight
 from fleet.model.session import Session
 from fleet.model.states import ENDED, LIVE
 from fleet.supervisor.gathering import MOST_TEXT
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.record import has_stderr_of
+from fleet.supervisor.site import Site
 
 FIRST_SECONDS, EVERY_SECONDS, SOON_SECONDS = 2.0, 600.0, 5.0
 MOST = 50  # directories in one round
@@ -40,7 +43,7 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pruner:
-    """Prunes one home on this machine. `running` gives the live sessions that this supervisor drives."""
+    """Prunes one home, and what its sessions left on other hosts. `running`: the live sessions that we drive."""
 
     def __init__(
         self,
@@ -70,22 +73,50 @@ class Pruner:
             except (FleetError, OSError) as exc:
                 self._house.log("prune_failed", error=str(exc))
                 continue
-            wait = SOON_SECONDS if done.sessions == MOST else EVERY_SECONDS
+            wait = SOON_SECONDS if done.sessions >= MOST else EVERY_SECONDS
 
     async def run_once(self) -> Pruned:
         """One round."""
         freed = await self._free()
         configured = self._house.settings.supervisor
-        sessions = await self._forget_old(configured.keep_sessions_days) if configured.keep_sessions_days else 0
+        sessions = 0
+        if configured.keep_sessions_days:
+            before = self._clock() - configured.keep_sessions_days * DAY_MS
+            sessions = await self._forget_old(before) + await self._forget_elsewhere(before)
         logs = await asyncio.to_thread(self._prune_logs, configured.keep_logs_days)
         return Pruned(sessions=sessions, logs=logs, freed=freed)
 
     # the directories of sessions
 
-    async def _forget_old(self, days: int) -> int:
-        before, count = self._clock() - days * DAY_MS, 0
+    async def _forget_old(self, before: int) -> int:
+        here, count = self._house.hosts.here, 0
         for name in await asyncio.to_thread(self._older_directories, before):
-            count += await self._forget(name, before)
+            count += await self._forget(here, name, before)
+            if count == MOST:
+                break
+        return count
+
+    async def _forget_elsewhere(self, before: int) -> int:
+        """The same on every host that is up and awake; one that does not answer is asked again in the next round."""
+        count = 0
+        for name, known in dict(self._house.hosts.health).items():
+            if known.state != "up":
+                continue
+            try:
+                async with asyncio.timeout(self._house.settings.timeouts.command_exec):
+                    count += await self._forget_on(self._house.hosts.site(name), before)
+            except (TransportError, TimeoutError) as exc:
+                self._house.log("prune_failed", host=name, error=str(exc) or "no answer in time")
+        return count
+
+    async def _forget_on(self, site: Site, before: int) -> int:
+        if isinstance(site.transport, SupportsSight) and (await site.transport.seen()).asleep:
+            return 0
+        done = await site.transport.run(["sh", "-c", 'ls "$1" 2>/dev/null; exit 0', "ls", site.sessions])
+        count = 0
+        for name in done.stdout.decode("utf-8", "replace").split():
+            if name not in self._kept:
+                count += await self._forget(site, name, before)
             if count == MOST:
                 break
         return count
@@ -103,30 +134,35 @@ class Pruner:
                         found.append((written, entry.name))
         return [name for _, name in sorted(found)]
 
-    async def _forget(self, name: str, before: int) -> bool:
+    async def _forget(self, site: Site, name: str, before: int) -> bool:
         """Take a directory away, if it is the one of a session that ended long ago, of a task that has ended."""
         store = self._house.store
         try:
             session = store.session(name)
             task = store.task(session.task)
-        except NotFound:
-            return self._keep(name, "no session of this name is known")
-        if session.state in LIVE or task.state not in ENDED or (session.ended_at or before) >= before:
+        except NotFound:  # on another host it may be that of another home
+            return self._keep(name, "no session of this name is known") if site.is_here else False
+        if (
+            session.host != site.name
+            or session.state in LIVE
+            or task.state not in ENDED
+            or (session.ended_at or before) >= before
+        ):
             return False  # its time has not come
         try:
-            took = await self._collected(session)
+            took = await self._collected(site, session)
         except (Conflict, TransportError) as exc:
             if isinstance(exc, Fenced):
                 return self._keep(name, "a newer supervisor has it")
             return self._keep(name, str(exc))
         if took:
-            self._house.log("session_forgotten", session=name, task=session.task)
+            self._house.log("session_forgotten", session=name, task=session.task, host=site.name)
         return took
 
-    async def _collected(self, session: Session) -> bool:
+    async def _collected(self, site: Site, session: Session) -> bool:
         """Let the host remove it. It refuses when there is more output than we say that we have."""
         home = self._house.home
-        hosted = self._house.hosts.here.hosted(session)
+        hosted = site.hosted(session)
         seen = await hosted.observe()
         if seen.stderr_bytes and not has_stderr_of(home.task_dir(session.task), session.id):
             return self._keep(session.id, "its stderr was not kept")
