@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.testing.delivery_contract import DeliveryContract
-from fleet.testing.steering_contract import SteeringContract
-from fleet.testing.store_contract import StoreContract, Stores
+from fleet.testing.store_contract import StoreContract
+from fleet.testing.store_suite import Stores
 from tests.support.stores import PostgresStores, SqliteStores
 
 
-class TestSqlite(StoreContract, SteeringContract, DeliveryContract):
+class TestSqlite(StoreContract):
     """SQLite in a home."""
 
     @pytest.fixture
@@ -18,7 +17,7 @@ class TestSqlite(StoreContract, SteeringContract, DeliveryContract):
         return sqlite_stores
 
 
-class TestPostgres(StoreContract, SteeringContract, DeliveryContract):
+class TestPostgres(StoreContract):
     """A real PostgreSQL server."""
 
     @pytest.fixture

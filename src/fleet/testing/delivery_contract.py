@@ -1,4 +1,4 @@
-"""DeliveryContract: alerts on their way, as every store must keep them. Used like StoreContract."""
+"""DeliveryContract: alerts on their way, as every store must keep them. Part of StoreContract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fleet.model.alert import AlertKind
 from fleet.model.delivery import Delivery
 from fleet.store.store import Store
 from fleet.testing.audit import audit
-from fleet.testing.store_contract import SUP, Stores
+from fleet.testing.store_suite import SUP, Stores, StoreSuite
 
 A_DELIVERY = Delivery(
     id="0123456789ab.ops",
@@ -27,18 +27,8 @@ A_DELIVERY = Delivery(
 )
 
 
-class DeliveryContract:
-    """One suite over every implementation."""
-
-    @pytest.fixture
-    def stores(self) -> Stores:
-        raise NotImplementedError
-
-    @pytest.fixture
-    def store(self, stores: Stores) -> Store:
-        store = stores.open()
-        store.join(SUP, machine="here", pid=1, seconds=60).result()
-        return store
+class DeliveryContract(StoreSuite):
+    """Alerts on their way."""
 
     def told(self, store: Store, channel: str = "ops") -> list[str]:
         return [ev.kind_of(entry.event) for entry in store.chain(f"channel/{channel}")]

@@ -1,4 +1,4 @@
-"""SteeringContract: alerts, charges and what people decide, as every store must keep them. Used like StoreContract."""
+"""SteeringContract: alerts, charges and what people decide, as every store must keep them. Part of StoreContract."""
 
 from __future__ import annotations
 
@@ -15,24 +15,14 @@ from fleet.model.task import NewTask, Task
 from fleet.store.store import Store
 from fleet.testing.audit import audit
 from fleet.testing.builders import CRASHED, DEFAULTS, EXITED, a_fail, a_pass, a_task, slots
-from fleet.testing.store_contract import ME, SUP, Stores
+from fleet.testing.store_suite import ME, SUP, StoreSuite
 
 EXHAUSTED = Alert(AlertKind.RESTART_EXHAUSTED, "attempt 1 of 1 was the last")
 NEEDED = Alert(AlertKind.NEEDS_HUMAN, "attempt 1 of 1 was the last")
 
 
-class SteeringContract:
-    """One suite over every implementation."""
-
-    @pytest.fixture
-    def stores(self) -> Stores:
-        raise NotImplementedError
-
-    @pytest.fixture
-    def store(self, stores: Stores) -> Store:
-        store = stores.open()
-        store.join(SUP, machine="here", pid=1, seconds=60).result()
-        return store
+class SteeringContract(StoreSuite):
+    """Alerts, charges and what people decide."""
 
     def claimed(self, store: Store, title: str = "one") -> Claimed:
         store.submit([a_task(title)], by=ME).result()
