@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 from fleet.model.states import TaskState
+from fleet.supervisor.guard import holders
 from tests.support.pools import Pools, a_person_with_pools
 from tests.support.session_host import until
 
@@ -44,13 +47,18 @@ def test_the_example_flow(pools: Pools) -> None:
 
 
 def test_a_worker_is_set_up_once_and_used_again(pools: Pools) -> None:
-    """The second dispatch gets the same worker, without a second clone or setup, and a new program."""
+    """The second dispatch gets the same worker, without a second setup; a scorer judges in its clone."""
     pools.begin()
-    for text in ("one", "two"):
-        assert pools.ok("dispatch", "--repo", "kite", "--wait", "--command", text).lines[0] == "worker   kite-1"
+    for text, code in (("one\n@@sh touch OUT", 0), ("two\n@@sh rm OUT", 1)):
+        words = ("dispatch", "--repo", "kite", "--wait", "--score", "test -e OUT", "--command", text)
+        done = pools.run(*words)
+        assert (done.code, done.lines[0]) == (code, "worker   kite-1")
     assert (pools.clone().parent / "setups").read_text() == "once\n"
-    records = list((pools.user / ".claude" / "projects" / "here").iterdir())
-    assert len(records) == 2
+    done = pools.ok("pool", "check", "kite-1", "kite", "--silent")
+    assert (done.out, done.err) == ("", "")
+    (line,) = pools.log.read_text().splitlines()
+    assert line.startswith("[20")
+    assert "] kite-1 completed it ended its turn (hook Stop) since " in line
 
 
 def test_any_text_arrives_as_it_is(pools: Pools) -> None:
@@ -157,26 +165,34 @@ def test_a_tmux_server_that_is_killed(pools: Pools) -> None:
     assert pools.worker()["state"] == "completed"
 
 
-def test_text_is_sent_into_a_window(pools: Pools) -> None:
-    """To the shell and to the agent, also when somebody has scrolled the pane; the window is found by what it is."""
+def test_a_person_steps_in(pools: Pools) -> None:
+    """Text is sent to the shell and the agent, also of a scrolled pane; a worker that a person uses is busy."""
     pools.begin()
     pools.ok("dispatch", "--repo", "kite", "--wait", "--command", "one")
+    gate = pools.path / "gate"
     pools.ok("pool", "send", "kite-1", "shell", f"touch {pools.path}/sent; true")
     pools.tmux("copy-mode", "-t", "kite-dev:1")
-    pools.ok("pool", "send", "kite-1", "agent", f"more\n@@sh touch {pools.path}/more")
-    until(lambda: (pools.path / "sent").exists() and (pools.path / "more").exists(), "what was sent")
+    pools.ok("pool", "send", "kite-1", "agent", f"more\n@@wait {gate}")
+    until((pools.path / "sent").exists, "what was sent")
+    seen = pools.until_state("running")
+    assert (seen["busy"], seen["task"]) == (True, None)
+    assert pools.ok("dispatch", "--repo", "kite", "--command", "two").lines[0] == "worker   kite-2"
+    gate.touch()
     assert pools.run("pool", "send", "kite-1", "nowhere", "x").code == 4
 
 
-def test_the_check_writes_a_line(pools: Pools) -> None:
-    """`[time] worker state evidence`, silently, to the log of the pool; a failed worker makes it exit with 1."""
+def test_a_supervisor_that_is_killed(pools: Pools) -> None:
+    """Killed while the coder starts: the next one gives it the task, once."""
     pools.begin()
-    pools.ok("dispatch", "--repo", "kite", "--wait", "--command", "one")
-    done = pools.ok("pool", "check", "kite-1", "kite", "--silent")
-    assert (done.out, done.err) == ("", "")
-    (line,) = pools.log.read_text().splitlines()
-    assert line.startswith("[20")
-    assert "] kite-1 completed it ended its turn (hook Stop) since " in line
+    pools.knobs(slow=3)
+    with ThreadPoolExecutor(1) as beside:
+        dispatch = beside.submit(pools.ok, "dispatch", "--repo", "kite", "--wait", "--command", "work")
+        pools.until_state("waiting")
+        (held,) = holders(pools.home.path)
+        os.kill(held.pid, signal.SIGKILL)
+        assert "completed" in dispatch.result().out
+    (record,) = (pools.user / ".claude" / "projects" / "here").iterdir()
+    assert record.read_text().count('"role": "user"') == 1
 
 
 def test_a_worker_is_let_go_and_destroyed(pools: Pools) -> None:

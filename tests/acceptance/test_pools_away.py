@@ -18,7 +18,7 @@ def test_on_an_ssh_host(pools: Pools) -> None:
     """Set up, started, given its task and concluded over there; a key that is refused is told in ssh's words."""
     with sshd() as server:
         server.set_environment(TMUX_TMPDIR=str(pools.sockets.parent))
-        pools.env["XDG_RUNTIME_DIR"] = str(server.directory)
+        pools.set_env("XDG_RUNTIME_DIR", str(server.directory))
         host = reach(server, pools.path / "far", agent_binary=str(pools.program))
         refused = reach(
             server, pools.path / "far", agent_binary="claude", identity=str(server.directory / "host_ed25519")
@@ -46,7 +46,7 @@ def test_on_an_ssh_host(pools: Pools) -> None:
 def test_on_a_sprite(pools: Pools) -> None:
     """A sprite that is not there is made and set up; it is shown without being woken; in the end it is destroyed."""
     with stand_in() as server:
-        pools.env["SPRITE_TOKEN"] = TOKEN
+        pools.set_env("SPRITE_TOKEN", TOKEN)
         probe = server.sprite("other")
         home = probe.root.parent / "kite-1" / "home"
         more = f'[sprites]\nurl = "{server.url}"\ntoken_env = "SPRITE_TOKEN"\n'

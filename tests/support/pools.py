@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -11,15 +12,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fleet import wiring
+from fleet.config.load import load
 from fleet.config.settings import Settings
 from fleet.model.states import TaskState
 from fleet.model.task import Task
+from fleet.policy.allocation import member_named
+from fleet.projections.pools import look
 from fleet.supervisor.guard import holders
 from tests.support.cli import Cli
 from tests.support.programs import need
@@ -44,6 +50,10 @@ class Pools(Cli):
         self.log = path / "status.log"
         self.env |= {"PATH": f"{self.programs}:{self.env['PATH']}", "TMUX_TMPDIR": sockets}
         self.sockets = Path(sockets) / f"tmux-{os.getuid()}"
+
+    def set_env(self, name: str, value: str) -> None:
+        """A variable for all that is started from now on, and for this process."""
+        self.env[name] = os.environ[name] = value
 
     def begin(self, more: str = "", **settings: Any) -> None:
         """A home, a repository with a setup script, and the pool kite; `more` is the end of fleet.toml."""
@@ -83,9 +93,14 @@ class Pools(Cli):
         return self.home.path / "pools" / worker / "kite"
 
     def worker(self, name: str = "kite-1") -> dict[str, Any]:
-        """What `fleet pool status` says of a worker."""
-        found: dict[str, Any] = next(one for one in self.json("pool", "status", "kite") if one["worker"] == name)
-        return found
+        """What `fleet pool status` says of a worker, without a process for it."""
+        settings = load(self.home)
+        with contextlib.closing(wiring.open_reads(self.home, settings)) as reads:
+            live = reads.sessions(live=True)
+        at = partial(wiring.pool_worker, self.home, settings)
+        (found,) = asyncio.run(look([member_named(settings, name)], at, live, settings, seconds=SECONDS))
+        shown: dict[str, Any] = msgspec.to_builtins(found)
+        return shown
 
     def until_state(self, state: str, name: str = "kite-1") -> dict[str, Any]:
         """Wait until a worker is in a state."""
@@ -124,11 +139,13 @@ class Pools(Cli):
 
 
 @pytest.fixture(name="pools")
-def a_person_with_pools(tmp_path: Path) -> Iterator[Pools]:
+def a_person_with_pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pools]:
     """A person with nothing yet; at the end nothing of theirs runs."""
     need("tmux", shutil.which("tmux"), "run `sh scripts/tools`")
     sockets = tempfile.mkdtemp(prefix="fp")  # short: a socket's path has few characters
     pools = Pools(tmp_path, sockets)
+    for name, value in ({"XDG_RUNTIME_DIR": "", "SPRITE_TOKEN": ""} | pools.env).items():
+        monkeypatch.setenv(name, value)
     try:
         yield pools
     finally:

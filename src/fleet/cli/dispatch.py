@@ -96,9 +96,10 @@ class _Follow:
                 self._supervised()
                 seen = dispatch_view(reads, self._uid, self._pool)
                 self._tell(seen)
-                if seen.state in OVER or (seen.delivered and not self._wait):
+                over = seen.state in OVER and not (self._wait and seen.verifying)
+                if over or (seen.delivered and not self._wait):
                     return seen
-                if seen.state == "queued" and not self._wait and time.monotonic() - since > BUSY_SECONDS:
+                if seen.session is None and not self._wait and time.monotonic() - since > BUSY_SECONDS:
                     return seen
                 bell.wait(LOOK_SECONDS)
         finally:

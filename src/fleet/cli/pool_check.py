@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.projections.pools import PoolWorkerView
 
+LOOKED_AT = 1000
 BAD = frozenset({"error", "unknown"})
 
 
@@ -21,6 +22,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.pool import views
 
     repo, worker = _asked(args.names)
+    _supervised(context)
     found = [one for one in views(context, repo, worker) if one.state != "absent"]
     lines = {one.worker: line(one, time.time()) for one in found}
     for one in found:
@@ -30,6 +32,23 @@ def run(args: argparse.Namespace, context: Context) -> int:
     elif not args.silent:
         context.print_lines(iter(lines.values()))
     return 1 if any(one.state in BAD or one.overdue for one in found) else 0
+
+
+def _supervised(context: Context) -> None:
+    """A dispatch that is open, and that nobody supervises any more, gets a supervisor again."""
+    from fleet.cli.background import start
+    from fleet.config.home import require
+    from fleet.model.session import pool_of
+    from fleet.supervisor.guard import holders
+
+    home, reads = require(context.home), context.reads
+    if holders(home.path):
+        return
+    waiting = {session.task for session in reads.sessions(live=True)} | {
+        task.uid for task in reads.ready(limit=LOOKED_AT)
+    }
+    if any(pool_of(task.capabilities) for task in reads.tasks_by_uid(waiting).values()):
+        start(home, ["--pools", "--drain"])
 
 
 def line(one: PoolWorkerView, now: float) -> str:

@@ -133,10 +133,11 @@ class Lane(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, task: Task) -> Lane:
-        """The lane that a task waits in. Verified is where the files are, by who verifies."""
+        """The lane that a task waits in. Verified is where the files are, by who verifies; a pool does it itself."""
         awaits = task.awaits
         if awaits is not None:
-            return _lane(task.run, awaits.host, awaits.coder, (), None)
+            pool = tuple(name for name in task.capabilities if name.startswith(POOL))
+            return _lane(task.run, awaits.host, awaits.coder, pool, None)
         return _lane(task.run, task.host, task.coder, task.capabilities, changed_in_place(task))
 
     @property

@@ -53,6 +53,7 @@ class DispatchView(msgspec.Struct, frozen=True, kw_only=True):
     session: str | None = None
     delivered: bool = False
     result: str | None = None
+    verifying: bool = False  # its result waits for a verifier that is not a person
     steps: tuple[str, ...] = ()  # what was done, in the words of who did it
 
 
@@ -136,6 +137,7 @@ def dispatch_view(reads: Reads, uid: str, pool: str) -> DispatchView:
         session=last.id if last else None,
         delivered=last is not None and _given(reads, last.id),
         result=task.result.value if task.result else None,
+        verifying=task.awaits is not None and task.awaits.kind != "manual",
         steps=tuple(comment.text for comment in comments),
     )
 

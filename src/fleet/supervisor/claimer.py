@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fleet.errors import Conflict, NotFound, UsageError
 from fleet.model.run import Run
-from fleet.model.session import Claimed, Session, Slot
+from fleet.model.session import Claimed, Session, Slot, pool_of
 from fleet.model.states import RunState
 from fleet.model.task import TaskEdit
 from fleet.policy.placement import Crew, Withheld, crews_of, crews_of_pools, crews_of_run, offer
@@ -110,10 +110,12 @@ class Claimer:
     async def _verify(self, uid: str) -> list[Claimed]:
         """The one task whose verifier is to run, if it is due: where its work was done."""
         house = self._house
-        awaits = house.store.task(uid).awaits
+        task = house.store.task(uid)
+        awaits = task.awaits
         host = (awaits.host if awaits else None) or house.machine
         here = host == house.machine
-        slot = Slot(worker="local#1", host=host, here=here, paused_coders=house.paused())
+        pool = pool_of(task.capabilities)
+        slot = Slot(worker="local#1", host=host, here=here, paused_coders=house.paused(), pool=pool)
         found = await self._house.store.claim_verify(self._house.name, uid, slot, self._house.defaults)
         return [found] if found is not None else []
 

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 READY_SECONDS = 120.0  # from its start until it takes input
 ARRIVE_SECONDS = 30.0  # from a paste until it is seen, and from Enter until it is taken
 PAUSE_SECONDS = 0.25
+LOOKS = 12  # at a screen on which a key was pressed, until it is pressed again
 PRESSES = 5  # of Enter, while the text still stands in the input
 SETTLE_SECONDS = 0.3  # between a paste and Enter: programs that count the two as one take no notice of the second
-ANSWERED = 3  # how often the same question is answered before a person is asked
+ANSWERED = 20  # keys that are pressed at one question, until a person is asked
 
 
 class NeedsPerson(Exception):
@@ -129,12 +130,14 @@ class Dispatch:
     async def _answer(self, seen: Screen, answered: dict[str, int]) -> None:
         refused = seen.kind == "trust" and not self.pool.trust
         answered[seen.evidence] = answered.get(seen.evidence, 0) + 1
-        if refused or answered[seen.evidence] > ANSWERED:
+        if refused or not seen.keys or answered[seen.evidence] > ANSWERED:
             raise NeedsPerson(f"{self.coder.name} on {self.worker} waits for an answer ({seen.evidence})")
-        for key in seen.keys:  # one by one: a list that is drawn anew does not see two at once
-            await self.at.tmux.press(self._pane, key)
+        # One key, then another look: a list that does not listen yet would take Enter for another answer.
+        await self.at.tmux.press(self._pane, seen.keys[0])
+        for _ in range(LOOKS):  # a second press would answer the next question
             await asyncio.sleep(PAUSE_SECONDS)
-        await asyncio.sleep(PAUSE_SECONDS)
+            if self.coder.screen(await self.at.tmux.screen(self._pane)) != seen:
+                return
 
     async def _deliver(self, attempt: Attempt, text: str) -> bool:
         """Paste, see it there, press Enter, see that it was taken. False: it is to end, or has ended."""

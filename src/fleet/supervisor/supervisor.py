@@ -175,7 +175,7 @@ class Supervisor:
         if isinstance(only, OnlyVerify):
             return not self._tasks and not self._verifies_soon(only.task)
         if isinstance(only, OnlyPools):
-            return not self._tasks and not any(pool_of(task.capabilities) for task in self._queued())
+            return not self._tasks and not self._pools_wait()
         run = only.run
         return not any(driven.session.run == run for driven in self._running.values()) and not self.house.store.moving(
             run
@@ -199,6 +199,12 @@ class Supervisor:
         if any(one.awaits and one.awaits.kind != "manual" and ours(one.awaits.host) for one in unsettled):
             return True
         return self._feeder is not None and not self._feeder.quiet()
+
+    def _pools_wait(self) -> bool:
+        """Whether a task of a pool is still to be done, or to be verified by something else than a person."""
+        partial = self.house.store.tasks(frozenset({TaskState.PARTIAL}), limit=LOOKED_AT)
+        unsettled = [task for task in partial if task.awaits is not None and task.awaits.kind != "manual"]
+        return any(pool_of(task.capabilities) for task in (*self._queued(), *unsettled))
 
     def _queued(self) -> list[Task]:
         return self.house.store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT)
