@@ -145,7 +145,8 @@ def a_person_with_pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     sockets = tempfile.mkdtemp(prefix="fp")  # short: a socket's path has few characters
     pools = Pools(tmp_path, sockets)
     for name, value in ({"XDG_RUNTIME_DIR": "", "SPRITE_TOKEN": ""} | pools.env).items():
-        monkeypatch.setenv(name, value)
+        if name != "USER":  # who logs in to the test's own sshd
+            monkeypatch.setenv(name, value)
     try:
         yield pools
     finally:

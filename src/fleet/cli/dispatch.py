@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NOT_FINISHED, INTERRUPTED = 3, 130
 LOOK_SECONDS = 0.3
-BUSY_SECONDS = 5.0  # in the queue, until it is looked whether every worker is busy
+BUSY_SECONDS, PATIENCE_SECONDS = 3.0, 60.0  # in the queue: while every worker is busy, and while none has answered
 OVER = ("completed", "partial", "failed", "cancelled", "blocked")
 
 
@@ -48,11 +48,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not context.json:
         context.note(f"{task.uid}: {task.title}")
     try:
-        seen = _Follow(context, task.uid, args.repo, wait=args.wait).run()
+        follow = _Follow(context, task.uid, args.repo, args.worker, wait=args.wait)
+        seen = follow.run()
     except KeyboardInterrupt:
         context.note(f"{task.uid} goes on without you: fleet show {task.uid}")
         return INTERRUPTED
-    _print(seen, context)
+    _print(seen, context, busy=follow.busy)
     if seen.state == "blocked":
         return NOT_FINISHED
     if args.wait:
@@ -73,11 +74,13 @@ def _terms(score: str | None) -> Terms:
 class _Follow:
     """What happens to a dispatch, told as it happens."""
 
-    def __init__(self, context: Context, uid: str, pool: str, *, wait: bool) -> None:
+    def __init__(self, context: Context, uid: str, pool: str, worker: str | None, *, wait: bool) -> None:
         self._context = context
         self._uid = uid
         self._pool = pool
         self._wait = wait
+        self._pinned = worker
+        self.busy = False  # every worker that it could have
         self._told = 0
         self._worker: str | None = None
         self._log: Path = context.home.task_dir(uid) / "setup.log"
@@ -99,11 +102,20 @@ class _Follow:
                 over = seen.state in OVER and not (self._wait and seen.verifying)
                 if over or (seen.delivered and not self._wait):
                     return seen
-                if seen.session is None and not self._wait and time.monotonic() - since > BUSY_SECONDS:
+                if seen.session is None and not self._wait and self._is_stuck(time.monotonic() - since):
                     return seen
                 bell.wait(LOOK_SECONDS)
         finally:
             bell.close()
+
+    def _is_stuck(self, seconds: float) -> bool:
+        """Whether it is left in the queue: every worker has a task, or none took it for a long time."""
+        from fleet.projections.pools import wanted
+
+        taken = {session.worker.partition("#")[0] for session in self._context.reads.sessions(live=True)}
+        names = [self._pinned] if self._pinned else [one.worker for one in wanted(self._context.settings, self._pool)]
+        self.busy = taken.issuperset(names)
+        return seconds > (BUSY_SECONDS if self.busy else PATIENCE_SECONDS)
 
     def _supervised(self) -> None:
         """Somebody must take it: where nobody supervises, one is started for the pools."""
@@ -136,13 +148,14 @@ class _Follow:
         self._told = len(seen.steps)
 
 
-def _print(seen: DispatchView, context: Context) -> None:
+def _print(seen: DispatchView, context: Context, *, busy: bool) -> None:
     """Which worker, what was done, how to watch."""
     if context.json:
         context.print_json(seen)
         return
     if seen.worker is None:
-        context.print(f"{seen.task} is queued: every worker of {seen.pool} is busy; fleet pool status {seen.pool}")
+        why = f"every worker of {seen.pool} is busy" if busy else "no worker has taken it yet"
+        context.print(f"{seen.task} is queued: {why}; see: fleet why {seen.task}; fleet pool status {seen.pool}")
         return
     rows: list[tuple[str, Any]] = [("worker", seen.worker), ("task", seen.task), ("state", seen.state)]
     if seen.state == "blocked" or seen.result:
