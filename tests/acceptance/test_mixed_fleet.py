@@ -127,6 +127,18 @@ def test_what_a_person_should_see_to(fleet: Cli, sprite: Machine) -> None:
     assert "hunter2" not in fleet.ok("report", "--no-probe").out
 
 
+def test_hosts_by_either_name(fleet: Cli) -> None:
+    """What a provider calls a host is accepted by the verbs of hosts too; a word that fits several drains none."""
+    assert fleet.ok("hosts", "probe", "mallet").out.startswith("dev-workspace-01: up in ")
+    assert [host["name"] for host in fleet.json("hosts", "probe", "*-01")] == ["agents-synth-01", "dev-workspace-01"]
+    assert fleet.ok("hosts", "drain", "forge").out.startswith("agents-synth-01 takes no new work")
+    for words in (["drain", "*-01"], ["remove", "*-01"]):
+        done = fleet.run("hosts", *words)
+        assert (done.code, "several hosts are meant: agents-synth-01, dev-workspace-01" in done.err) == (2, True)
+    assert fleet.ok("hosts", "remove", "mallet").out.startswith("Removed ")
+    assert "mallet" not in fleet.home.toml.read_text()
+
+
 @pytest.mark.parametrize("host", ["forge", "mallet", "here"])
 def test_a_timeout_kills_on_every_kind(fleet: Cli, tmp_path: Path, host: str) -> None:
     """After -t seconds the process is gone where it ran, and its children with it."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from fleet.config import declaring
 from fleet.config.home import Home
 from fleet.config.machines import Health
-from fleet.errors import Conflict, NotFound
+from fleet.config.machines import Host as Declared
+from fleet.errors import Ambiguous, Conflict, NotFound
 from fleet.hosts.probe import probe
 from fleet.hosts.transport import Transport
 from fleet.model.host import Host
@@ -49,6 +51,7 @@ class HostVerbs:
 
     def remove(self, name: str) -> None:
         """Take a host out of fleet.toml; refused while a session is on it."""
+        name = self._one(self._meant(name) or [name])
         live = [session.id for session in self._store.sessions(live=True) if session.host == name]
         if live:
             raise Conflict(
@@ -59,16 +62,20 @@ class HostVerbs:
 
     def drain(self, name: str) -> Host:
         """Give a host no new work; what runs on it goes on."""
-        return self._store.drain(name, self._reach(name).kind, draining=True, by=self._by).result()
+        return self._drain(name, draining=True)
 
     def resume(self, name: str) -> Host:
         """Give a host work again."""
-        return self._store.drain(name, self._reach(name).kind, draining=False, by=self._by).result()
+        return self._drain(name, draining=False)
 
     def probe(self, names: Sequence[str] = ()) -> list[Host]:
         """Ask hosts whether they answer and have what sessions need, all at once; what they say is kept."""
-        wanted = {name: self._reach(name) for name in names} or dict(self._declared)
+        wanted = {name: self._declared[name] for word in names for name in self._known(word)} or dict(self._declared)
         return asyncio.run(self._probe(wanted))
+
+    def _drain(self, word: str, *, draining: bool) -> Host:
+        name = self._one(self._known(word))
+        return self._store.drain(name, self._declared[name].kind, draining=draining, by=self._by).result()
 
     async def _probe(self, wanted: Mapping[str, Reach]) -> list[Host]:
         asked = (probe(name, reach, self._open(reach), seconds=self._seconds) for name, reach in wanted.items())
@@ -80,9 +87,26 @@ class HostVerbs:
             for each in found
         ]
 
-    def _reach(self, name: str) -> Reach:
-        if name not in self._declared:
+    def _one(self, found: list[str]) -> str:
+        if len(found) > 1:
+            raise Ambiguous(f"several hosts are meant: {', '.join(found)}", hint="name one of them")
+        return found[0]
+
+    def _known(self, word: str) -> list[str]:
+        """The hosts that a word means; raises NotFound where there is none."""
+        found = self._meant(word)
+        if not found:
             known = ", ".join(sorted(self._declared)) or "none"
             hint = f"there are: {known}; `fleet hosts add` adds one"
-            raise NotFound(f"no host `{name}` that sessions run on", hint=hint)
-        return self._declared[name]
+            raise NotFound(f"no host `{word}` that sessions run on", hint=hint)
+        return found
+
+    def _meant(self, word: str) -> list[str]:
+        """By its own name, by what its provider calls it, or by * and ? in either."""
+        if word in self._declared:
+            return [word]
+        called = {name: reach.api_name for name, reach in self._declared.items() if isinstance(reach, Declared)}
+        exact = [name for name, api_name in called.items() if api_name == word]
+        return exact or [
+            name for name in self._declared if fnmatchcase(name, word) or fnmatchcase(called.get(name, ""), word)
+        ]
