@@ -205,6 +205,12 @@ def test_it_leaves_when_told_or_when_its_client_does(cli: Cli) -> None:
         assert process.wait(SECONDS) == 143
 
 
+def test_an_agent_does_not_steer_its_own_fleet(cli: Cli) -> None:
+    """Inside a session only the profile that looks is served."""
+    done = cli.run("mcp", "--profile", "operate", env={"FLEET_TASK_ID": "fleet-abc"})
+    assert (done.code, "does not steer its fleet" in done.err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [

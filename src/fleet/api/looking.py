@@ -64,7 +64,7 @@ async def list_runs(request: Request[Any, Any, Any], limit: Limit = 50) -> Respo
 async def one_run(
     request: Request[Any, Any, Any],
     run_id: Word,
-    limit: Annotated[int, QueryParameter(ge=1, le=100_000, description="At most so many tasks.")] = 200,
+    limit: Annotated[int, QueryParameter(ge=0, le=100_000, description="At most so many tasks; 0: none.")] = 200,
 ) -> Response[RunDetail]:
     """A run, and what came of its first tasks. Its ETag goes with `If-Match` on what steers it."""
     word = checked(run_id)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.errors import ProgramMissing, UsageError
+from fleet.errors import Conflict, ProgramMissing, UsageError
 
 if TYPE_CHECKING:
     from fleet.api.mcp.server import Offer
@@ -35,10 +35,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Serve until stdin ends, or until told to stop."""
     import asyncio
 
+    from fleet.config.environment import environ
     from fleet.config.home import require
     from fleet.config.tokens import Role
 
     require(context.home)
+    if args.profile == "operate" and environ().get("FLEET_TASK_ID"):
+        raise Conflict("an agent inside a session does not steer its fleet", hint="fleet mcp --profile read")
     _require_sdk()
     api = None if args.http is None else _place(args, context)
     from fleet import wiring

@@ -75,7 +75,7 @@ def run_away(args: argparse.Namespace, context: Context) -> int:
 def _wait_away(run_id: str, context: Context, *, quiet: bool) -> int:
     bell = context.front.listen()
     try:
-        while not context.front.run(run_id, 1).run.over:
+        while not context.front.run(run_id, 0).run.over:
             bell.wait(LOOK_SECONDS)
     except KeyboardInterrupt:
         context.note(f"To follow it again: fleet wait {run_id}   To end it: fleet stop --run {run_id}")

@@ -35,14 +35,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.run_spec import conclude
 
     front = context.front
-    found = front.run(args.run, 1).run
+    found = front.run(args.run, 0).run
     run_id = found.id
     deadline = time.monotonic() + args.timeout if args.timeout else None
     if not found.over and not front.supervisors() and not args.quiet:
         context.note(f"no supervisor is running; to begin: fleet run --run {run_id}")
     bell = front.listen()
     try:
-        while not front.run(run_id, 1).run.over:
+        while not front.run(run_id, 0).run.over:
             left = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline - time.monotonic())
             if left <= 0:
                 if not args.quiet:

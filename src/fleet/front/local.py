@@ -236,13 +236,14 @@ class LocalFront:
         return why(reads, self._settings(), reads.find(word), now=_now())
 
     def run(self, word: str, limit: int | None = None) -> RunDetail:
-        """A run, and what came of its tasks, or of the first of them."""
+        """A run, and what came of its tasks, or of the first of them; 0: the run alone, which costs little."""
         from fleet.front.views import RunDetail
         from fleet.projections.runs import results, run_view
 
         reads = self._reads()
         view = run_view(reads, reads.find_run(word).id)
-        return RunDetail(run=view, tasks=results(reads, view.id, limit=limit), exit_code=view.exit_code)
+        found = [] if limit == 0 else results(reads, view.id, limit=limit)
+        return RunDetail(run=view, tasks=found, exit_code=view.exit_code)
 
     # Verbs.
 

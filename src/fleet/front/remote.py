@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 
-from fleet.errors import Conflict, NotFound
+from fleet.errors import Conflict, NotFound, UsageError
 from fleet.front.client import Client
 from fleet.front.views import Add, Created, Decided, LogView, RunDetail, SupervisorLog, Used
 from fleet.model.intent import Intent
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.5  # between two looks: a server elsewhere rings no bell here
 MOST = 1000  # that the API gives of a list at once
+MOST_RESULTS = 100_000  # and of the tasks of a run
 PIECE = 1 << 20  # bytes of a log that are asked for at once
 
 
@@ -62,7 +63,7 @@ class RemoteFront:
 
     def ready(self, limit: int) -> list[ReadyLine]:
         """What could start now."""
-        return self._client.get(list[ReadyLine], "ready", limit=min(limit, MOST))
+        return self._client.get(list[ReadyLine], "ready", limit=_bounded(limit))
 
     def tasks(self, states: frozenset[TaskState] | None, limit: int, wanted: Wanted | None = None) -> list[TaskLine]:
         """Tasks in some states (None: in any) that are wanted."""
@@ -70,7 +71,7 @@ class RemoteFront:
         return self._client.get(
             list[TaskLine],
             "tasks",
-            limit=min(limit, MOST),
+            limit=_bounded(limit),
             status=sorted(states) if states else None,
             run=wanted.run,
             tag=sorted(wanted.tags) or None,
@@ -141,7 +142,7 @@ class RemoteFront:
 
     def run(self, word: str, limit: int | None = None) -> RunDetail:
         """A run, and what came of its tasks, or of the first of them."""
-        return self._client.get(RunDetail, "runs", word, limit=limit or 100_000)
+        return self._client.get(RunDetail, "runs", word, limit=MOST_RESULTS if limit is None else limit)
 
     def hosts(self) -> list[HostView]:
         """The machines that sessions run on."""
@@ -264,6 +265,12 @@ class RemoteBytes(io.RawIOBase):
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)
+
+
+def _bounded(limit: int) -> int:
+    if limit > MOST:
+        raise UsageError(f"a fleet that is served elsewhere gives at most {MOST} at once")
+    return limit
 
 
 def _pairs(pairs: dict[str, str]) -> list[str] | None:

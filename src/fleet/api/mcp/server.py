@@ -88,14 +88,15 @@ class Offer:
         return types.CallToolResult(content=[text], structured_content=value)
 
     async def _done(self, tool: Tool, asked: Any, front: Front) -> object:
-        """Do it; of a tool that waits, look until it is over or the time is."""
+        """Do it; a tool that waits does so first, until it is over or the time is."""
         loop = asyncio.get_running_loop()
         began = monotonic()
-        while True:
-            found = await loop.run_in_executor(self._doing, tool.does, front, asked)
-            if tool.until is None or tool.until(found) or monotonic() - began >= asked.timeout_seconds:
-                return found
+        while tool.until is not None:
+            over = await loop.run_in_executor(self._doing, tool.until, front, asked)
+            if over or monotonic() - began >= asked.timeout_seconds:
+                break
             await asyncio.sleep(LOOK_SECONDS)
+        return await loop.run_in_executor(self._doing, tool.does, front, asked)
 
     def _role(self, context: Context) -> Role:
         """What the caller may do: no more than the profile, and no more than their token."""

@@ -116,7 +116,7 @@ class Judge(OfOne, frozen=True, kw_only=True):
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool. `until` says, of what waits, whether the wait is over."""
+    """One tool. `until` says, of one that waits, whether there is nothing to wait for any more."""
 
     name: str
     about: str
@@ -125,7 +125,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     does: Callable[[Front, Any], object]
     role: Role = Role.READ
     destructive: bool = False
-    until: Callable[[Any], bool] | None = None
+    until: Callable[[Front, Any], bool] | None = None
 
 
 def _tasks(front: Front, asked: OfTasks) -> give.Tasks:
@@ -232,7 +232,7 @@ TOOLS = (
         takes=OfWait,
         gives=RunDetail,
         does=lambda front, asked: front.run(asked.run, 1000),
-        until=lambda found: found.run.over,
+        until=lambda front, asked: front.run(asked.run, 0).run.over,
     ),
     Tool(
         name="add",
