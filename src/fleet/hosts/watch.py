@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 
 from fleet.hosts.facts import Exit
@@ -13,10 +12,11 @@ from fleet.hosts.session import HostedSession
 
 QUICK_SECONDS, CALM_SECONDS = 0.02, 0.1  # between two looks: at a few sessions, and at a thousand
 MANY = 1000
+TURNS = 200  # with more than so many, an end and a request are looked for at every second look only
 
 
 class LocalWatch:
-    """Looks at files: three questions to the system for each session, and no process, thread or timer.
+    """Looks at files: two or three questions to the system for each session, and no process, thread or timer.
 
     What cannot be seen wakes nobody, and is not taken for an end.
     """
@@ -24,6 +24,7 @@ class LocalWatch:
     def __init__(self) -> None:
         self._followed: set[_Seen] = set()
         self._next: asyncio.TimerHandle | None = None
+        self._turn = False
 
     def follow(self, hosted: HostedSession, *, cursor: int, requests: int) -> _Seen:
         """Begin with what comes after the cursor and that request."""
@@ -46,8 +47,10 @@ class LocalWatch:
         self._next = asyncio.get_running_loop().call_later(pause, self._look)
 
     def _look(self) -> None:
+        self._turn = not self._turn
+        both = len(self._followed) <= TURNS
         for followed in self._followed:
-            followed.look()
+            followed.look(at_end=both or self._turn, at_requests=both or not self._turn)
         self._plan()
 
 
@@ -62,7 +65,8 @@ class _Seen:
         self._request = self._path_of(requests + 1)
         self._record: Exit | None = None
         self._ended = False
-        self._changed = asyncio.Event()
+        self._changed = False
+        self._waiting: asyncio.Future[None] | None = None
 
     async def read(self, cursor: int, *, ended: bool = False) -> Read:
         got = await self._hosted.read(cursor, ended=ended)
@@ -82,26 +86,38 @@ class _Seen:
 
     async def changed(self, seconds: float) -> None:
         """A record that is not complete is looked for soon: the look sees only that there is one."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(min(seconds, QUICK_SECONDS) if self._ended else seconds):
-                await self._changed.wait()
-        self._changed.clear()
+        if not self._changed:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = loop.call_later(min(seconds, QUICK_SECONDS) if self._ended else seconds, self.wake)
+            try:
+                await self._waiting
+            finally:
+                timer.cancel()
+                self._waiting = None
+        self._changed = False
 
     def wake(self) -> None:
-        self._changed.set()
+        self._changed = True
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     def close(self) -> None:
         self._watch.leave(self)
 
-    def look(self) -> None:
+    def look(self, *, at_end: bool, at_requests: bool) -> None:
         """Wake who waits, if there is more than it knows of."""
-        with contextlib.suppress(OSError):
+        try:
             size = os.stat(self._stdout).st_size
-            if size != self._size:
-                self._size = size
-                self._changed.set()
-        if os.access(self._request, os.F_OK) or (not self._ended and os.access(self._exit, os.F_OK)):
-            self._changed.set()
+        except OSError:
+            size = self._size
+        if size != self._size:
+            self._size = size
+            self.wake()
+        if at_requests and os.access(self._request, os.F_OK):
+            self.wake()
+        if at_end and not self._ended and os.access(self._exit, os.F_OK):
+            self.wake()
 
     def _path_of(self, request: int) -> str:
         return f"{self._hosted.directory}/outbox/{request}"

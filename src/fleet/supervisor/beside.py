@@ -19,16 +19,19 @@ class Beside:
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
+        self._coder = attempt.coder if isinstance(attempt.coder, SupportsAside) else None  # asked once: it is dear
         self._path = ""
         self._due = 0.0
 
     async def run_once(self, *, last: bool = False) -> None:
         """Read what is new, when it is time. A host that does not answer is asked another time."""
+        if self._coder is None:
+            return
         now = asyncio.get_running_loop().time()
-        if not isinstance(self._attempt.coder, SupportsAside) or (now < self._due and not last):
+        if now < self._due and not last:
             return
         self._due = now + EVERY_SECONDS
-        while await self._read(self._attempt.coder):
+        while await self._read(self._coder):
             pass
 
     async def _read(self, coder: SupportsAside) -> bool:

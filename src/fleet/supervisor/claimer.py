@@ -67,8 +67,11 @@ class Claimer:
         here = [one.worker for one in running if one.host == house.machine]
         busy = [name for name in here if name.partition("#")[0] not in declared] if declared else here
         wanted = house.slots
-        free = [name for name in (f"local#{n}" for n in range(1, wanted + 1)) if name not in busy]
-        return free[: max(0, wanted - len(busy))]
+        if len(busy) >= wanted:
+            return []
+        taken = frozenset(busy)  # looked at for every slot: with a thousand agents, many times a second
+        free = [name for name in (f"local#{n}" for n in range(1, wanted + 1)) if name not in taken]
+        return free[: wanted - len(busy)]
 
     def _crews(self, runs: frozenset[str] | None) -> tuple[Crew, ...]:
         """The workers beside the usual slots: those of the settings, and those that runs brought with them."""

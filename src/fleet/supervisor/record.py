@@ -64,14 +64,17 @@ class StreamRecord:
         ]
         if not lines:
             return
-        with self._path.open("ab", buffering=0) as file:
-            if self._known is not None and self._known != _identity(file.fileno()):
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            if self._known is not None and self._known != _identity(file):
                 raise Fenced(f"session {self._session} was taken over: its log is another's")
             data = memoryview(b"\n".join(lines) + b"\n")
             while data:
-                data = data[file.write(data) :]
+                data = data[os.write(file, data) :]
             if self._shared:
-                self._known = _identity(file.fileno())
+                self._known = _identity(file)
+        finally:
+            os.close(file)
 
     def keep_stderr(self, text: str) -> None:
         """Append what it wrote to stderr; once, also when its end is dealt with again."""
