@@ -286,3 +286,12 @@ def test_an_agent_that_fills_the_disk(small_disk: SessionHost) -> None:
     seen = small_disk.ended(session)
     assert seen.exit is not None
     assert seen.exit.code == 4
+
+
+def test_an_agent_that_fills_the_disk_and_leaves_something(small_disk: SessionHost) -> None:
+    """That room is kept until what was left behind is ended: then the record says so, with nothing in it missing."""
+    session = small_disk.started("sleep 1000 & cat /dev/zero; exit 4", cwd="/")
+    seen = small_disk.ended(session)
+    assert seen.exit is not None
+    assert (seen.exit.code, seen.exit.swept) == (4, True)
+    assert [one.name for one in seen.killed] == ["sleep"]

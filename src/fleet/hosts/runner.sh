@@ -17,6 +17,8 @@
 # records the exit. Who can give it a process session of its own, fresh signals and a small environment may call it
 # without start, and may spare it what it would find out: the boot id, a cgroup (made; empty: none is to be had) and, as
 # the first line of stdin, the start time of its process.
+# What it needs for that stands first, and the rest of this file is read only when something is left to be done: a shell
+# that reads all of it takes as long as the start of a process. watch is what a runner starts beside itself.
 # Two names are taken by whoever makes the file first: `claim` by who may start the agent, or by who gave it up; `pid` by
 # the agent that begins, or by who found that it cannot begin any more. The line in it comes a moment after the name, so
 # the runner and the agent first write it to a file of their own: who finds an empty one looks whether one of them lives.
@@ -32,11 +34,6 @@ secrets='' tty=0
 fail() {
     printf 'error: %s\n' "$*" >&2
     exit 1
-}
-
-refuse() {
-    printf 'refused: %s\n' "$*" >&2
-    exit 4
 }
 
 unwritable() { # WHAT...: why a file could not be written; not every shell says it
@@ -86,11 +83,6 @@ else
     boot=$(sysctl -n kern.boottime 2>/dev/null | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 fi
 
-now_ms() {
-    now=$(date +%s%3N)
-    case $now in *[!0-9]*) now=$(date +%s)000 ;; esac
-}
-
 look() { # PID: what the kernel says of it now, as state_of and start_of
     state_of='' start_of='' stat_line=''
     if [ -n "$linux" ]; then
@@ -130,43 +122,28 @@ become() { # WORD...: exec the agent as the leader of a process session of its o
     exec perl -e 'use POSIX; POSIX::setsid(); exec { $ARGV[0] } @ARGV' "$@"
 }
 
-apart_and_fresh() { # exec the words apart, each signal as a program expects it: sh makes what runs behind it deaf to INT
-    if command -v setsid >/dev/null 2>&1 && env --default-signal true 2>/dev/null; then
-        exec setsid env --default-signal "$@"
-    fi
-    if command -v perl >/dev/null 2>&1; then
-        exec perl -e 'use POSIX; $SIG{$_} = "DEFAULT" for qw(HUP INT QUIT PIPE ALRM TERM USR1 USR2);
-            POSIX::setsid(); exec { $ARGV[0] } @ARGV' "$@"
-    fi
-    exec setsid "$@"
+read_uptime() { # in seconds
+    uptime=''
+    if [ -r /proc/uptime ]; then read -r uptime _ </proc/uptime; fi
+    uptime=${uptime%%.*}
+    if [ -z "$uptime" ]; then uptime=$(date +%s); fi
 }
 
-# --- what is so -------------------------------------------------------------------------------------------------------
-
-read_exit() { # a record without its last line is no record
-    code='' ended='' cause='' swept='' killed='' whole=''
-    [ -f exit ] || return 1
-    while IFS='=' read -r key value; do
-        case $key in
-            code) code=$value ;;
-            ended) ended=$value ;;
-            cause) cause=$value ;;
-            swept) swept=$value ;;
-            killed) killed=$value ;;
-            end) whole=1 && break ;;
-        esac
-    done <./exit
-    [ -n "$whole" ]
-}
+# --- who has it -------------------------------------------------------------------------------------------------------
 
 read_pids() { # who claimed the session, and which process the agent is; '' means that the file was not there
-    claimant='' runner_pid='' runner_start='' runner_boot='' cap_of=0 kind='' pid='' start='' pid_boot='' reason=''
+    claimant='' runner_pid='' runner_start='' runner_boot='' cap_of=0
     if [ -f claim ]; then
         read -r claimant runner_pid runner_start runner_boot _ cap_of _ <./claim
         if [ -z "$claimant" ]; then read_torn_claim; fi
         if [ "$claimant" != runner ]; then runner_pid='' cap_of=''; fi
         cap_of=${cap_of:-0}
     fi
+    read_pid
+}
+
+read_pid() {
+    kind='' pid='' start='' pid_boot='' reason=''
     [ -f pid ] || return 0
     read -r kind pid start pid_boot _ <./pid
     if [ "$kind" != agent ]; then
@@ -202,6 +179,269 @@ agent_lives() { alive "$pid" "$start" "$pid_boot"; }
 
 void() { # REASON: the agent shall not begin; lost to an agent that has
     take pid "void $1" || [ -e pid ] || fail "$(unwritable that the agent does not begin)"
+}
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+enter() { # the directory; for every verb but observe
+    case $epoch in '' | *[!0-9]*) fail "usage: runner.sh VERB DIRECTORY EPOCH [ARGUMENT]..." ;; esac
+    case $self in /*) ;; *) self=$PWD/$self ;; esac
+    cd -P -- "$dir" || fail "cannot enter $dir"
+    dir=$PWD # without links: it is part of the marker
+    load
+}
+
+# shellcheck source=/dev/null
+load() { # what prepare wrote: settings, and the function launch_agent; it runs nothing by itself
+    if [ -f launch ]; then . ./launch; fi
+    [ "$proto" -eq 1 ] || fail "the session directory speaks protocol $proto, this runner 1"
+}
+
+run() { # [BOOT CGROUP]
+    trap : HUP INT QUIT TERM PIPE ALRM USR1 USR2 # not ignored: that would be passed on to the agent
+    find_setsid
+    read_mask
+    umask 077
+    if [ $# -eq 2 ]; then
+        cgroup=$2
+        read -r start_of || start_of=''
+    else
+        name_cgroup
+        start_of=''
+    fi
+    [ -n "$start_of" ] || look $$ || fail "cannot see the process that this is"
+    runner_pid=$$ runner_start=$start_of runner_boot=$boot
+    line="runner $$ $start_of $boot $epoch $cap $cgroup"
+    # The first has room for the record of the end, so that a disk which the agent fills cannot keep it from us.
+    if ! take "claim.$$" "$line" 4095 || ! take claim "$line"; then
+        said=$(unwritable the claim)
+        if [ "$took" = name ] && [ -s "claim.$$" ]; then rm -f claim; fi # it is ours, and says nothing
+        rm -f "claim.$$"
+        [ -e claim ] || fail "$said"
+        exit 0 # another has it
+    fi
+    if ! make_output 2>/dev/null && ! said=$(make_output 2>&1); then
+        rm -f "claim.$$" # some room, for the reason
+        void "$(echo "${said:-cannot write}" | tr '\n' ' ')"
+        exit 0
+    fi
+    if ! attend_now 2>/dev/null; then
+        rm -f "claim.$$"
+        void "cannot write until when it is attended"
+        exit 0
+    fi
+    if [ $# -ne 2 ] && [ -n "$cgroup" ] && ! mkdir "$cgroup" 2>/dev/null; then cgroup=''; fi
+    keep_watch
+    if [ -f hold ]; then hold on "$session" </dev/null >/dev/null 2>&1 & fi
+    holding=${!-}
+    if [ "$tty" -ne 0 ]; then
+        exec 5<&0 6>&1 # the terminal, for the agent
+        exec 3<given 4>/dev/null </dev/null >/dev/null 2>&1
+    else
+        exec 3<&0 4>&1 </dev/null >/dev/null 2>&1
+    fi
+    # In front, not behind: what sh runs behind itself is deaf to INT. A signal to us is kept until the agent has ended.
+    (agent)
+    code=$?
+    exec 3<&- 4>&-
+    read_pid
+    if [ "$tty" -ne 0 ] && grep -qs '^cause=done$' exit; then
+        : # its end was recorded when it had done what it was given
+    elif [ "$kind" != agent ]; then
+        void "the agent's shell ended before the agent began"
+        if [ -n "$cgroup" ]; then rmdir "$cgroup"; fi
+    elif ! record_end "$code"; then
+        return # and go on below
+    fi
+    release
+    exit 0
+}
+
+read_mask() { # what the agent shall have; asked of the kernel where that takes no process
+    mask=''
+    if [ -n "$linux" ]; then
+        while read -r key mask && [ "$key" != Umask: ]; do mask=''; done </proc/self/status
+    fi
+    if [ -z "$mask" ]; then mask=$(umask); fi
+}
+
+name_cgroup() { # where the host lets us make one: nothing leaves it by clearing its environment or its session
+    cgroup=''
+    if [ "$use_cgroup" -eq 0 ] || [ ! -r /proc/self/cgroup ]; then return; fi
+    mount=/sys/fs/cgroup
+    if [ ! -f "$mount/cgroup.procs" ]; then mount=/sys/fs/cgroup/unified; fi
+    inside=''
+    while IFS= read -r each; do
+        case $each in 0::*) inside=${each#0::} ;; esac
+    done </proc/self/cgroup
+    if [ -z "$inside" ] || [ ! -w "$mount$inside/cgroup.procs" ]; then return; fi
+    cgroup=${mount}${inside%/}/fleet-$session.$$ # another home may have a session of the same name
+}
+
+make_output() { # where the agent writes
+    if [ -d bin ] && [ ! -x bin/fleet ]; then chmod 700 bin/*; fi
+    if [ ! -d outbox ]; then mkdir outbox || return; fi
+    true >>stdout && true >>stderr && return
+    unwritable the output
+    return 1
+}
+
+attend_now() {
+    [ "$dead_man" -gt 0 ] || return 0
+    read_uptime
+    echo $((uptime + dead_man)) >"attended.$$" && mv -f "attended.$$" attended
+}
+
+keep_watch() { # see to it that somebody does; a runner asks once its own claim can be seen
+    watch_pid='' watch_start='' watch_boot=''
+    if [ -f ../.watch ]; then read -r watch_pid watch_start watch_boot <../.watch; fi
+    if ! alive "$watch_pid" "$watch_start" "$watch_boot"; then
+        # shellcheck disable=SC2086 # $shell is words
+        $shell "$self" watch "$dir" "$epoch" </dev/null >/dev/null 2>&1 &
+    fi
+}
+
+hold() { # on|off SESSION: with what came along for a host that falls asleep when it seems idle; a complaint is kept
+    # shellcheck disable=SC2086 # $shell is words
+    $shell ./hold "$1" "$2" >hold.log 2>&1
+}
+
+release() { # a host that was kept awake
+    if [ -f hold ]; then
+        wait "$holding"
+        hold off "$session"
+    fi
+}
+
+agent() { # in a shell of its own, which becomes the agent; 3 has what it is given, 4 is for our answer
+    FLEET_SESSION=$session FLEET_SESSION_DIR=$dir
+    export FLEET_SESSION FLEET_SESSION_DIR
+    read_given <&3
+    if [ -n "$cgroup" ] && ! echo 0 2>/dev/null >"$cgroup/cgroup.procs"; then rmdir "$cgroup"; fi
+    if [ "$stdin" = prompt ] && [ ! -r prompt ]; then give_up 'the prompt is missing'; fi
+    own_identity || give_up 'cannot see the process that this is'
+    cd -- "$cwd" 2>/dev/null || give_up "cannot enter the directory $cwd"
+    line="agent $own_pid $start_of $boot $epoch"
+    take "$dir/pid.$$" "$line" || give_up "$(unwritable the pid)"
+    if ! take "$dir/pid" "$line"; then
+        # In the room of the line that is there: another may have taken what is given back.
+        if [ "$took" = name ]; then printf 'void %s\n' "$(unwritable the pid)" 1<>"$dir/pid.$$"; fi
+        exit 125 # else somebody has settled that this does not begin
+    fi
+    trap '' PIPE # who asked may be gone
+    printf 'proto=%s state=running epoch=%s boot=%s runner=alive pid=%s start=%s\n' \
+        "$proto" "$epoch" "$boot" "$own_pid" "$start_of" 2>/dev/null >&4
+    trap - PIPE
+    if [ "$tty" -ne 0 ]; then
+        exec <&5 >&6 2>&6 3<&- 4>&- 5<&- 6>&-
+    else
+        exec >>"$dir/stdout" 2>>"$dir/stderr" </dev/null 3<&- 4>&-
+        if [ "$stdin" = prompt ]; then exec <"$dir/prompt"; fi
+    fi
+    umask "$mask"
+    set -a
+    eval "$given"
+    set +a
+    launch_agent
+}
+
+read_given() { # all of stdin, which has an end, so that half of it is never taken
+    given='' each='' last=''
+    while IFS= read -r each || [ -n "$each" ]; do given=$given$each$newline last=$each; done
+    if [ "$last" != '#end' ]; then give_up 'what the agent is given on stdin was cut off'; fi
+    for each in $secrets; do
+        case $newline$given in *"$newline$each="*) ;; *) give_up "the secret $each was not given" ;; esac
+    done
+}
+
+own_identity() { # of this very process, which in a subshell is not $$
+    if [ -n "$linux" ]; then
+        look self && own_pid=${stat_line%% *}
+    else
+        own_pid=$(exec sh -c 'echo "$PPID"') && look "$own_pid"
+    fi
+}
+
+give_up() { # REASON
+    cd -- "$dir" || exit 125
+    rm -f "claim.$$" # some room, for the reason
+    void "$(echo "$1" | tr '\n' ' ')"
+    exit 125
+}
+
+record_end() { # CODE: at once, for the slot is free now; false where something was left behind, which is to be ended first
+    cause=exit swept='done'
+    if [ -f cause ]; then read -r cause <./cause; fi
+    if [ "$keep" -ne 0 ] && [ "$cause" = exit ]; then
+        swept=kept
+    elif ! nothing_left; then
+        return 1
+    fi
+    set -- "code=$1" "cause=$cause" "swept=$swept" "killed=" "left=0" # it ended when this is written
+    first_exit "$@" || write_exit "$@"
+}
+
+nothing_left() { # whether it is certain, at little cost, that no process of an agent that ended lives
+    if [ -n "$cgroup" ] && [ -r "$cgroup/cgroup.events" ]; then
+        populated=''
+        while read -r key value; do
+            if [ "$key" = populated ]; then populated=$value; fi
+        done <"$cgroup/cgroup.events"
+        if [ "$populated" != 0 ]; then return 1; fi
+        if [ ! -d /run/systemd/system ]; then return 0; fi # else it may have moved something out
+    fi
+    [ -n "$linux" ] || return 1
+    grep -qsE -e "FLEET_SESSION=$session" -e "\) [A-Za-z] [0-9]+ [0-9]+ $pid " /proc/[0-9]*/environ /proc/[0-9]*/stat
+    case $? in 1 | 2) return 0 ;; esac # 2: a process ended while it was looked at
+    return 1
+}
+
+first_exit() { # LINE...: where there is none yet, and room. Its last line says that it is whole: it takes no process
+    record=''
+    for line in "$@"; do record=$record$line$newline; done
+    take exit "${record}end"
+}
+
+write_exit() { # LINE...: in place of what there is; over the room that was kept for it, if any was
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        if printf '%s\n' "$@" end 1<>"claim.$$" && mv -f "claim.$$" exit; then return; fi
+        sleep 1
+    done
+}
+
+if [ "$verb" = run ]; then
+    enter
+    heed_epoch
+    shift 3
+    run "$@" # and ends, unless the agent left something behind
+fi
+
+# --- what is so -------------------------------------------------------------------------------------------------------
+
+refuse() {
+    printf 'refused: %s\n' "$*" >&2
+    exit 4
+}
+
+now_ms() {
+    now=$(date +%s%3N)
+    case $now in *[!0-9]*) now=$(date +%s)000 ;; esac
+}
+
+read_exit() { # a record without its last line is no record
+    code='' ended='' cause='' swept='' killed='' whole=''
+    [ -f exit ] || return 1
+    while IFS='=' read -r key value; do
+        case $key in
+            code) code=$value ;;
+            ended) ended=$value ;;
+            cause) cause=$value ;;
+            swept) swept=$value ;;
+            killed) killed=$value ;;
+            end) whole=1 && break ;;
+        esac
+    done <./exit
+    [ -n "$whole" ]
 }
 
 judge() { # from what was read, never from a second look: a session moves on between the two
@@ -387,19 +627,18 @@ end_all() { # GRACE_MS SIGNAL...: with each signal in turn, then KILL until none
         END { for (i = 1; i <= n && length(all) < 3500; i++) all = all (i > 1 ? "," : "") last[order[i]]; print all }')
 }
 
-nothing_left() { # whether it is certain, at little cost, that no process of an agent that ended lives
-    if [ -n "$cgroup" ] && [ -r "$cgroup/cgroup.events" ]; then
-        populated=''
-        while read -r key value; do
-            if [ "$key" = populated ]; then populated=$value; fi
-        done <"$cgroup/cgroup.events"
-        if [ "$populated" != 0 ]; then return 1; fi
-        if [ ! -d /run/systemd/system ]; then return 0; fi # else it may have moved something out
-    fi
-    [ -n "$linux" ] || return 1
-    grep -qsE -e "FLEET_SESSION=$session" -e "\) [A-Za-z] [0-9]+ [0-9]+ $pid " /proc/[0-9]*/environ /proc/[0-9]*/stat
-    case $? in 1 | 2) return 0 ;; esac # 2: a process ended while it was looked at
-    return 1
+end_rest() { # CODE: of an agent that left something behind. The slot is free now: that is recorded first, if there is room
+    now_ms
+    first_exit "code=$1" "ended=$now" "cause=$cause"
+    end_all "$grace_ms" TERM
+    write_exit "code=$1" "ended=$now" "cause=$cause" "swept=$swept" "killed=$ended_list" "left=$left"
+    release
+}
+
+find_cgroup() { # of the session whose directory this is, if it is still there
+    cgroup=''
+    if [ -f claim ]; then read -r _ _ _ _ _ _ cgroup <./claim; fi
+    if [ ! -d "$cgroup" ]; then cgroup=''; fi
 }
 
 set_cause() { # why the session ends, when it is not the agent's own doing: the first to say so is believed
@@ -408,13 +647,7 @@ set_cause() { # why the session ends, when it is not the agent's own doing: the 
     rm -f "cause.$$"
 }
 
-# --- running ----------------------------------------------------------------------------------------------------------
-
-# shellcheck source=/dev/null
-load() { # what prepare wrote: settings, and the function launch_agent; it runs nothing by itself
-    if [ -f launch ]; then . ./launch; fi
-    [ "$proto" -eq 1 ] || fail "the session directory speaks protocol $proto, this runner 1"
-}
+# --- starting ---------------------------------------------------------------------------------------------------------
 
 start() {
     [ -f launch ] || fail "the session is not prepared"
@@ -465,200 +698,18 @@ start_on_terminal() { # what the agent is given goes through a pipe with a name:
     rm -f given
 }
 
-run() { # [BOOT CGROUP]
-    trap : HUP INT QUIT TERM PIPE ALRM USR1 USR2 # not ignored: that would be passed on to the agent
-    find_setsid
-    read_mask
-    umask 077
-    if [ $# -eq 2 ]; then
-        cgroup=$2
-        read -r start_of || start_of=''
-    else
-        name_cgroup
-        start_of=''
+apart_and_fresh() { # exec the words apart, each signal as a program expects it: sh makes what runs behind it deaf to INT
+    if command -v setsid >/dev/null 2>&1 && env --default-signal true 2>/dev/null; then
+        exec setsid env --default-signal "$@"
     fi
-    [ -n "$start_of" ] || look $$ || fail "cannot see the process that this is"
-    line="runner $$ $start_of $boot $epoch $cap $cgroup"
-    # The first has room for the record of the end, so that a disk which the agent fills cannot keep it from us.
-    if ! take "claim.$$" "$line" 4095 || ! take claim "$line"; then
-        said=$(unwritable the claim)
-        if [ "$took" = name ] && [ -s "claim.$$" ]; then rm -f claim; fi # it is ours, and says nothing
-        rm -f "claim.$$"
-        [ -e claim ] || fail "$said"
-        return # another has it
+    if command -v perl >/dev/null 2>&1; then
+        exec perl -e 'use POSIX; $SIG{$_} = "DEFAULT" for qw(HUP INT QUIT PIPE ALRM TERM USR1 USR2);
+            POSIX::setsid(); exec { $ARGV[0] } @ARGV' "$@"
     fi
-    if ! make_output 2>/dev/null && ! said=$(make_output 2>&1); then
-        rm -f "claim.$$" # some room, for the reason
-        void "$(echo "${said:-cannot write}" | tr '\n' ' ')"
-        return
-    fi
-    if ! attend_now 2>/dev/null; then
-        rm -f "claim.$$"
-        void "cannot write until when it is attended"
-        return
-    fi
-    if [ $# -ne 2 ] && [ -n "$cgroup" ] && ! mkdir "$cgroup" 2>/dev/null; then cgroup=''; fi
-    keep_watch
-    if [ -f hold ]; then hold on "$session" </dev/null >/dev/null 2>&1 & fi
-    holding=${!-}
-    if [ "$tty" -ne 0 ]; then
-        exec 5<&0 6>&1 # the terminal, for the agent
-        exec 3<given 4>/dev/null </dev/null >/dev/null 2>&1
-    else
-        exec 3<&0 4>&1 </dev/null >/dev/null 2>&1
-    fi
-    # In front, not behind: what sh runs behind itself is deaf to INT. A signal to us is kept until the agent has ended.
-    (agent)
-    code=$?
-    exec 3<&- 4>&-
-    read_pids
-    if [ "$tty" -ne 0 ] && grep -qs '^cause=done$' exit; then
-        : # its end was recorded when it had done what it was given
-    elif [ "$kind" != agent ]; then
-        void "the agent's shell ended before the agent began"
-        if [ -n "$cgroup" ]; then rmdir "$cgroup"; fi
-    else
-        record_end "$code"
-    fi
-    if [ -f hold ]; then
-        wait "$holding"
-        hold off "$session"
-    fi
+    exec setsid "$@"
 }
 
-hold() { # on|off SESSION: with what came along for a host that falls asleep when it seems idle; a complaint is kept
-    # shellcheck disable=SC2086 # $shell is words
-    $shell ./hold "$1" "$2" >hold.log 2>&1
-}
-
-read_mask() { # what the agent shall have; asked of the kernel where that takes no process
-    mask=''
-    if [ -n "$linux" ]; then
-        while read -r key mask && [ "$key" != Umask: ]; do mask=''; done </proc/self/status
-    fi
-    if [ -z "$mask" ]; then mask=$(umask); fi
-}
-
-make_output() { # where the agent writes
-    if [ -d bin ] && [ ! -x bin/fleet ]; then chmod 700 bin/*; fi
-    if [ ! -d outbox ]; then mkdir outbox || return; fi
-    true >>stdout && true >>stderr && return
-    unwritable the output
-    return 1
-}
-
-record_end() { # CODE: at once, for the slot is free now; once more where something was left behind to end
-    cause=exit swept='done' ended_list='' left=0
-    if [ -f cause ]; then read -r cause <./cause; fi
-    if [ "$keep" -ne 0 ] && [ "$cause" = exit ]; then
-        swept=kept
-    elif ! nothing_left; then
-        now_ms
-        first_exit "code=$1" "ended=$now" "cause=$cause"
-        end_all "$grace_ms" TERM
-        write_exit "code=$1" "ended=$now" "cause=$cause" "swept=$swept" "killed=$ended_list" "left=$left"
-        return
-    fi
-    first_exit "code=$1" "cause=$cause" "swept=$swept" "killed=" "left=0" # it ended when this was written
-}
-
-first_exit() { # LINE...: where there is none yet. Its last line says that it is whole, so it needs no process to write it
-    record=''
-    for line in "$@"; do record=$record$line$newline; done
-    take exit "${record}end" || write_exit "$@"
-}
-
-write_exit() { # LINE...: in place of what there is; over the room that was kept for it, if any was
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-        if printf '%s\n' "$@" end 1<>"claim.$$" && mv -f "claim.$$" exit; then return; fi
-        sleep 1
-    done
-}
-
-name_cgroup() { # where the host lets us make one: nothing leaves it by clearing its environment or its session
-    cgroup=''
-    if [ "$use_cgroup" -eq 0 ] || [ ! -r /proc/self/cgroup ]; then return; fi
-    mount=/sys/fs/cgroup
-    if [ ! -f "$mount/cgroup.procs" ]; then mount=/sys/fs/cgroup/unified; fi
-    inside=''
-    while IFS= read -r each; do
-        case $each in 0::*) inside=${each#0::} ;; esac
-    done </proc/self/cgroup
-    if [ -z "$inside" ] || [ ! -w "$mount$inside/cgroup.procs" ]; then return; fi
-    cgroup=${mount}${inside%/}/fleet-$session.$$ # another home may have a session of the same name
-}
-
-find_cgroup() { # of the session whose directory this is, if it is still there
-    cgroup=''
-    if [ -f claim ]; then read -r _ _ _ _ _ _ cgroup <./claim; fi
-    if [ ! -d "$cgroup" ]; then cgroup=''; fi
-}
-
-agent() { # in a shell of its own, which becomes the agent; 3 has what it is given, 4 is for our answer
-    FLEET_SESSION=$session FLEET_SESSION_DIR=$dir
-    export FLEET_SESSION FLEET_SESSION_DIR
-    read_given <&3
-    if [ -n "$cgroup" ] && ! echo 0 2>/dev/null >"$cgroup/cgroup.procs"; then rmdir "$cgroup"; fi
-    if [ "$stdin" = prompt ] && [ ! -r prompt ]; then give_up 'the prompt is missing'; fi
-    own_identity || give_up 'cannot see the process that this is'
-    cd -- "$cwd" 2>/dev/null || give_up "cannot enter the directory $cwd"
-    line="agent $own_pid $start_of $boot $epoch"
-    take "$dir/pid.$$" "$line" || give_up "$(unwritable the pid)"
-    if ! take "$dir/pid" "$line"; then
-        # In the room of the line that is there: another may have taken what is given back.
-        if [ "$took" = name ]; then printf 'void %s\n' "$(unwritable the pid)" 1<>"$dir/pid.$$"; fi
-        exit 125 # else somebody has settled that this does not begin
-    fi
-    trap '' PIPE # who asked may be gone
-    printf 'proto=%s state=running epoch=%s boot=%s runner=alive pid=%s start=%s\n' \
-        "$proto" "$epoch" "$boot" "$own_pid" "$start_of" 2>/dev/null >&4
-    trap - PIPE
-    if [ "$tty" -ne 0 ]; then
-        exec <&5 >&6 2>&6 3<&- 4>&- 5<&- 6>&-
-    else
-        exec >>"$dir/stdout" 2>>"$dir/stderr" </dev/null 3<&- 4>&-
-        if [ "$stdin" = prompt ]; then exec <"$dir/prompt"; fi
-    fi
-    umask "$mask"
-    set -a
-    eval "$given"
-    set +a
-    launch_agent
-}
-
-read_given() { # all of stdin, which has an end, so that half of it is never taken
-    given='' each='' last=''
-    while IFS= read -r each || [ -n "$each" ]; do given=$given$each$newline last=$each; done
-    if [ "$last" != '#end' ]; then give_up 'what the agent is given on stdin was cut off'; fi
-    for each in $secrets; do
-        case $newline$given in *"$newline$each="*) ;; *) give_up "the secret $each was not given" ;; esac
-    done
-}
-
-own_identity() { # of this very process, which in a subshell is not $$
-    if [ -n "$linux" ]; then
-        look self && own_pid=${stat_line%% *}
-    else
-        own_pid=$(exec sh -c 'echo "$PPID"') && look "$own_pid"
-    fi
-}
-
-give_up() { # REASON
-    cd -- "$dir" || exit 125
-    rm -f "claim.$$" # some room, for the reason
-    void "$(echo "$1" | tr '\n' ' ')"
-    exit 125
-}
-
-# --- the watch: one process for all sessions that stand beside each other; it outlives their runners -------------------
-
-keep_watch() { # see to it that somebody does; a runner asks once its own claim can be seen
-    watch_pid='' watch_start='' watch_boot=''
-    if [ -f ../.watch ]; then read -r watch_pid watch_start watch_boot <../.watch; fi
-    if ! alive "$watch_pid" "$watch_start" "$watch_boot"; then
-        (cd .. && watch_all) </dev/null >/dev/null 2>&1 &
-    fi
-}
+# --- the watch: one process for all sessions that stand beside each other; it outlives their runners ------------------
 
 watch_all() {
     trap '' HUP PIPE
@@ -727,19 +778,6 @@ is_unattended() { # the session whose directory this is: by a clock that nobody 
     attended_until=''
     read -r attended_until _ <./attended
     [ "$uptime" -gt "${attended_until:-$uptime}" ]
-}
-
-attend_now() {
-    [ "$dead_man" -gt 0 ] || return 0
-    read_uptime
-    echo $((uptime + dead_man)) >"attended.$$" && mv -f "attended.$$" attended
-}
-
-read_uptime() { # in seconds
-    uptime=''
-    if [ -r /proc/uptime ]; then read -r uptime _ </proc/uptime; fi
-    uptime=${uptime%%.*}
-    if [ -z "$uptime" ]; then uptime=$(date +%s); fi
 }
 
 look_at_sizes() { # of the files
@@ -901,24 +939,28 @@ may_forget() { # STDOUT STDERR
     done
 }
 
-measured=''
 if [ "$verb" = observe ]; then
+    measured=''
     observe
     exit 0
 fi
-case $epoch in '' | *[!0-9]*) fail "usage: runner.sh VERB DIRECTORY EPOCH [ARGUMENT]..." ;; esac
-case $self in /*) ;; *) self=$PWD/$self ;; esac
-cd -P -- "$dir" || fail "cannot enter $dir"
-dir=$PWD # without links: it is part of the marker
-load
+if [ "$verb" = run ]; then
+    end_rest "$code"
+    exit 0
+fi
+enter
+if [ "$verb" = watch ]; then
+    cd .. && watch_all
+    exit 0
+fi
 find_cgroup
 # A number is all that a further argument can be.
-if [ "$verb" != run ]; then case ${4-0}${5-0} in *[!0-9]*) fail "not a number: ${4-} ${5-}" ;; esac; fi
+case ${4-0}${5-0} in *[!0-9]*) fail "not a number: ${4-} ${5-}" ;; esac
 heed_epoch
+measured=''
 shift 3
 case $verb in
     start) start ;;
-    run) run "$@" ;;
     abandon) abandon && facts ;;
     stop) stop "${1:-2000}" ;;
     sweep) sweep "${1:-2000}" ;;
