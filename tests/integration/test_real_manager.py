@@ -20,8 +20,8 @@ SECONDS = 90
 
 def test_claude_manages_the_fleet_by_its_tools(bench: Bench) -> None:
     """It adds a task and looks at it with the tools of `fleet mcp`; the ledger says that claude-code did it."""
-    server = {"command": sys.executable, "args": ["-m", "fleet", "--home", str(bench.home.path), "mcp"]}
-    server["args"] += ["--profile", "operate"]
+    words = ["-m", "fleet", "--home", str(bench.home.path), "mcp", "--profile", "operate"]
+    server = {"command": sys.executable, "args": words}
     add = {"tool": "mcp__fleet__add", "args": {"title": "Write the notes"}}
     steps = script(add, {"tool": "mcp__fleet__status", "args": {}}, {"text": "One task waits."})
     told = json.dumps({"mcpServers": {"fleet": server}})
