@@ -225,12 +225,12 @@ def test_filtering(home: Home, store: Store) -> None:
     async def scene() -> None:
         async with top(home) as pilot:
             await pilot.press("slash", *"MANUAL write")
-            shown = await until(pilot, lambda text: "NEEDS YOU (0 of 4)" in text)
+            shown = await until(pilot, lambda text: "NEEDS YOU (0 of 5)" in text)
             assert "Write the manual" in shown
             await pilot.press("enter", "down")
             await until(pilot, lambda text: "filter: MANUAL write" in text)
             await pilot.press("escape")
-            await until(pilot, lambda text: "NEEDS YOU (4)" in text)
+            await until(pilot, lambda text: "NEEDS YOU (5)" in text)
 
     do(scene)
 

@@ -26,12 +26,13 @@ def still_store(home: Home) -> Store:
 
 
 def fill(store: Store) -> None:
-    """A question, a request, a failure, a result to judge, two that run, two that wait."""
+    """A question, a request, two failures, of which one was raised, a result to judge, two that run, two that wait."""
     store.join("sup-1", machine="here", pid=1, seconds=600).result()
     tasks = [
         a_task("Move the database", uid="fleet-ask", priority=0),
         a_task("Publish the package", uid="fleet-per", priority=0),
         a_task("Mend the login page", uid="fleet-bad", priority=0),
+        a_task("Build the site", uid="fleet-lat", priority=0),
         a_task("Draw a logo", uid="fleet-jud", priority=0),
         a_task("Write the manual", uid="fleet-run", priority=1),
         a_task(
@@ -41,7 +42,7 @@ def fill(store: Store) -> None:
         a_task("Release", uid="fleet-rel", priority=3, needs=("fleet-que",)),
     ]
     store.submit(tasks, by="ana").result()
-    slots = [a_slot(f"local#{k}") for k in range(1, 6)]
+    slots = [a_slot(f"local#{k}") for k in range(1, 7)]
     claimed = store.claim("sup-1", [*slots, a_slot("box#1", host="builder")], DEFAULTS).result()
     by = {each.task.uid: each.session for each in claimed}
     for session in by.values():
@@ -52,6 +53,7 @@ def fill(store: Store) -> None:
     store.finish(
         by["fleet-bad"].fence, CRASHED, a_fail("3 tests fail"), by="sup-1", charged=True, alerts=[alert]
     ).result()
+    store.finish(by["fleet-lat"].fence, CRASHED, a_fail("it ran longer than 60 s"), by="sup-1", charged=True).result()
     judged = a_partial("a person is to look", Awaits(kind="manual"))
     store.finish(by["fleet-jud"].fence, EXITED, judged, by="sup-1").result()
     used = Usage(input_tokens=112_000, output_tokens=2_345, cost_microusd=1_230_000, events=9)

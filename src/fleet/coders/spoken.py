@@ -16,6 +16,7 @@ from fleet.coders.shortening import LONGEST, last_line, one_line, short
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.stream import AnySaid, Denied, Limited, Started, Text, ToolEnded, TurnEnded
 
+LARGEST_CODE = 128  # beyond it, a shell tells of a signal
 TEXTS = ("text", "input", "output", "reason", "final_text", "tool", "name", "id")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AnySaid).decode
@@ -102,6 +103,6 @@ def by_code_alone(exit: Exit, stderr: str) -> Outcome:
         return Outcome(kind=OutcomeKind.OK, reason="exit code 0")
     judged = by_exit(exit, "")
     said = last_line(stderr)
-    return (
-        replace(judged, reason=f"exit code {exit.code}: {said}") if said and exit.code and not exit.signal else judged
-    )
+    if exit.signal or not exit.code or (not said and exit.code > LARGEST_CODE):
+        return judged
+    return replace(judged, reason=f"exit code {exit.code}" + (f": {said}" if said else ", and nothing on stderr"))

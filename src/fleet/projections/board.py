@@ -12,11 +12,12 @@ from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import Task
 from fleet.projections.hosts import HostView, hosts
 from fleet.projections.queue import Question, TaskLine, line
-from fleet.projections.status import is_stale, status
+from fleet.projections.status import is_stale, needs, status
 from fleet.store.reads import Reads
 
 ASKED = ("question", "permission", "secret", "destructive")  # an answer is what helps
 MOST = 200  # rows of a kind
+LATELY_MS = 24 * 3600 * 1000
 
 
 class Running(TaskLine, frozen=True, kw_only=True):
@@ -60,16 +61,23 @@ def board(reads: Reads, settings: Settings, home: Home, *, machine: str, now: in
     running = _running(reads, settings, found.supervisors, now)
     blocked = sorted(found.needs_you, key=lambda each: each.kind not in ASKED)  # in each part the oldest first
     stale = [_stale(each, now) for each in running if each.stale]
+    raised = {each.id for each in found.gave_up}
     return Board(
         home=found.home,
         at=now,
         counts=found.counts,
-        needs_you=[*blocked, *found.gave_up, *found.to_verify, *stale],
+        needs_you=[*blocked, *found.gave_up, *_failed(reads, raised, now), *found.to_verify, *stale],
         running=running,
         queued=[_waiting(reads, settings, task) for task in reads.tasks(frozenset({TaskState.QUEUED}), limit=MOST)],
         hosts=hosts(reads, settings, machine=machine),
         supervisors=found.supervisors,
     )
+
+
+def _failed(reads: Reads, raised: set[str], now: int) -> list[Question]:
+    """What has failed of late and was not raised to a person: nobody would hear of it otherwise."""
+    failed = reads.tasks(frozenset({TaskState.FAILED}), limit=MOST, newest_first=True)
+    return [needs(task, "failed") for task in failed if task.uid not in raised and now - task.updated_at < LATELY_MS]
 
 
 def _running(reads: Reads, settings: Settings, supervisors: list[str], now: int) -> list[Running]:

@@ -105,14 +105,15 @@ def _runs(reads: Reads, run: str | None) -> list[RunLine]:
 
 def _to_verify(reads: Reads, run: str | None) -> list[Question]:
     partial = reads.tasks(frozenset({TaskState.PARTIAL}), run=run, limit=LOOKED_AT, newest_first=True)
-    return [_needs(task, "verify") for task in partial if task.awaits and task.awaits.kind == "manual"]
+    return [needs(task, "verify") for task in partial if task.awaits and task.awaits.kind == "manual"]
 
 
 def _gave_up(reads: Reads, run: str | None) -> list[Question]:
     failed = reads.tasks(frozenset({TaskState.FAILED}), run=run, limit=LOOKED_AT, newest_first=True)
-    return [_needs(task, "failed") for task in failed if task.escalated]
+    return [needs(task, "failed") for task in failed if task.escalated]
 
 
-def _needs(task: Task, kind: str) -> Question:
+def needs(task: Task, kind: str) -> Question:
+    """A task that needs a person, though it asks nothing."""
     since = task.ended_at or task.updated_at
     return Question(id=task.uid, title=task.title, kind=kind, text=task.reason, asked_at=since, asked_by="")

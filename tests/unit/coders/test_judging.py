@@ -90,6 +90,20 @@ def test_a_command_is_not_judged_by_its_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("exit", "stderr", "reason"),
+    [
+        (Exit(code=3), "", "exit code 3, and nothing on stderr"),
+        (Exit(code=3), "one\nno such file\n", "exit code 3: no such file"),
+        (Exit(code=143), "", "it was ended by SIGTERM, not by Fleet"),
+        (Exit(code=None, signal=9), "x", "it was ended by SIGKILL, not by Fleet"),
+    ],
+)
+def test_why_a_command_failed(exit: Exit, stderr: str, reason: str) -> None:
+    """By its code and its last words; no result is missed that a command does not give."""
+    assert Command().outcome(Command().begin(), exit, stderr).reason == reason
+
+
+@pytest.mark.parametrize(
     ("code", "stderr", "kind"),
     [
         (41, "", OutcomeKind.AUTH),
