@@ -11,6 +11,9 @@ import pytest
 from fleet.errors import NotStarted, UsageError
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.workspace import Repository, Workspaces
+from fleet.model.states import TaskState
+from fleet.model.terms import Terms
+from tests.support.inhouse import InHouse
 
 
 @pytest.fixture(autouse=True)
@@ -146,3 +149,24 @@ def test_two_that_clone_at_once(clone: Repository, tmp_path: Path) -> None:
 
     assert len(set(asyncio.run(both()))) == 1
     assert git(clone.path, "status", "--porcelain") == ""
+
+
+def test_a_task_whose_repository_is_out_of_reach_waits_and_uses_no_attempt(tmp_path: Path) -> None:
+    """It is tried again by itself, and says what git says; once the repository is there the task goes on."""
+    inside = InHouse(tmp_path, max_attempts=1)
+    upstream, made = tmp_path / "later", tmp_path / "made"
+    made.mkdir()
+    git(made, "init", "-q", "-b", "main")
+    commit(made, "a.txt", "here now\n")
+    terms = Terms(repository=str(upstream))
+    uid = inside.add(command="cat a.txt", cwd=str(tmp_path / "clone"), terms=terms)
+
+    async def meanwhile() -> None:
+        async with inside.supervising():
+            await inside.until(lambda: "cannot get" in inside.task(uid).reason, "the reason")
+            made.rename(upstream)
+            await inside.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(meanwhile())
+    assert [said["text"] for said in inside.said(uid)] == ["here now"]
+    inside.close()

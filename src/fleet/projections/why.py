@@ -20,6 +20,7 @@ from fleet.projections.queue import Need
 from fleet.store.reads import Reads
 
 K = OutcomeKind
+UNSTARTED = "see to what it says, then run it again"  # it is not tried again by itself any more
 MOVING = (
     ev.TaskSubmitted,
     ev.TaskClaimed,
@@ -151,6 +152,8 @@ def _remedy(outcome: str, task: Task) -> str:
         return ""
     if outcome == K.PLAN_LIMIT and task.not_before is None:
         return UNKNOWN_RESET
+    if outcome == K.TRANSIENT and task.state is TaskState.BLOCKED:
+        return UNSTARTED
     return REMEDIES[K(outcome)]
 
 
