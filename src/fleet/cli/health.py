@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.log or args.team or args.role or args.host:
             context.here("a choice of hosts or a log")
         found = context.front.machines()
-        ill = _ill(found) + [(one.api_name, "unknown") for one in found.machines if one.healthy is None]
+        ill = ill_of(found) + [(one.api_name, "unknown") for one in found.machines if one.healthy is None]
     else:
         from fleet.cli.machines import look, selected
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         finally:
             if messenger is not None:
                 messenger.close()
-        ill = _ill(found)
+        ill = ill_of(found)
         _log(args.log or _log_file(context), ill, found, context)
     if context.json:
         context.print_json({"ok": not ill, "machines": found})
@@ -69,10 +69,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return int(bool(ill))
 
 
-def _ill(found: Machines) -> list[tuple[str, str]]:
-    """Who is ill, and of what: first whom the provider does not know. A fault of its own stands for all of them."""
+def ill_of(found: Machines) -> list[tuple[str, str]]:
+    """Who is ill, and of what: first whom the provider does not know. A fault of its own stands for all of them.
+
+    What is not known of a machine is not health.
+    """
     fault = [("api", found.api_fault)] if found.api_fault else []
-    ill = [(machine.api_name, machine.reason) for machine in found.machines if machine.healthy is False]
+    ill = [
+        (machine.api_name, machine.reason)
+        for machine in found.machines
+        if machine.healthy is not True and not (fault and machine.kind == "sprite")
+    ]
     return fault + sorted(ill, key=lambda one: not one[1].startswith("api:"))
 
 
