@@ -69,7 +69,7 @@ def test_every_end_of_a_run(at_work: Cli, model: ModelServer) -> None:
     ]
     spec = at_work.cwd.parent / "real.json"
     spec.write_text(json.dumps({"name": "real", "tasks": tasks}))
-    done = at_work.run("run", str(spec), "--json")
+    done = at_work.run("run", str(spec), "--json", seconds=100)  # ten sessions of claude, each of which takes seconds
     assert done.code == 1, done
     told = {task["id"]: (task["result"], task["source"]) for task in json.loads(done.out)["tasks"]}
     said = at_work.ok("receipts").out

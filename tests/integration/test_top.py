@@ -21,9 +21,10 @@ from fleet.config.home import Home
 from fleet.model.event import IntentRecorded, TaskAnswered
 from fleet.model.states import TaskState
 from fleet.store.store import Store
-from fleet.testing.builders import DEFAULTS, a_slot
+from fleet.testing.builders import DEFAULTS, a_slot, a_task
 from tests.support.boards import LATER, fill, screen, still_store, until
 from tests.support.homes import make
+from tests.support.stores import PostgresStores
 
 SCREENS = Path(__file__).parent / "screens"
 REDRAW = bool(os.environ.get("FLEET_REDRAW"))  # write the pictures anew, to be looked at in the diff
@@ -247,6 +248,30 @@ def test_it_follows_by_the_bell(home: Home, store: Store) -> None:
                 await until(pilot, lambda text, n=n: f"number {n}?" in text)  # type: ignore[misc]
                 assert loop.time() - began < 4.5  # the safety net looks every five seconds
                 store.answer("fleet-que", "yes", by="ana").result()
+
+    do(scene)
+
+
+def test_it_follows_on_postgresql(tmp_path: Path, postgres_stores: PostgresStores) -> None:
+    """The same screen, the same bell, where several machines share a store."""
+    store = postgres_stores.open()
+    store.submit([a_task("Build", uid="fleet-que")], by="ana").result()
+    home = Home(tmp_path / "home")
+    home.path.mkdir(mode=0o700)
+    home.toml.write_text(f'[store]\nurl = "{postgres_stores.url}"\nschema = "{postgres_stores.schema}"\n')
+
+    async def scene() -> None:
+        async with top(home) as pilot:
+            loop = asyncio.get_running_loop()
+            for n in range(2):
+                began = loop.time()
+                store.block("fleet-que", "question", f"number {n}?", by="ana").result()
+                await until(pilot, lambda text, n=n: f"number {n}?" in text)  # type: ignore[misc]
+                assert loop.time() - began < 4.5  # the safety net looks every five seconds
+                await pilot.press("a", *"yes", "enter")
+                await until(
+                    pilot, lambda text: "Answered fleet-que: it is queued again" in text and "QUEUED (1)" in text
+                )
 
     do(scene)
 
