@@ -181,10 +181,6 @@ def check_title(title: str) -> str:
     return title
 
 
-def _is_on_a_line(c: str) -> bool:
-    return (ord(c) >= 32 or c == "\t") and not 127 <= ord(c) < 160 and c not in "\u2028\u2029"
-
-
 def check_priority(priority: int) -> int:
     """Five steps, as in beads; 0 is the most urgent."""
     if priority not in PRIORITIES:
