@@ -117,7 +117,8 @@ def test_one_fault_is_one_alert(fleet: Cli, machines: dict[str, Machine], receiv
         machine.faults.vanished = True
     for _ in range(2):
         assert fleet.run("health").lines[1].startswith("  api: all 2 are not_found at once")
-    assert told(receiver) == [("host_unhealthy", "api:sprites")]
+    assert fleet.run("health", "--host", "mallet").out == "UNHEALTHY sprites:\n  mallet: api:not_found\n"
+    assert told(receiver) == [("host_unhealthy", "api:sprites")], "one machine alone tells nothing new"
     for machine in machines.values():
         machine.faults.vanished = False
     fleet.ok("health")

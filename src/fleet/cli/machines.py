@@ -102,6 +102,7 @@ def look(
     A machine whose answer was not waited for is not among them. One that may sleep is not probed for so long after it
     was: a probe keeps it awake.
     """
+    from fleet.control.watching import fault_of
     from fleet.projections.machines import counted, look_everywhere, program_of, seen_now, to_keep
 
     known = {host.name: host for host in context.reads.hosts()}
@@ -131,9 +132,9 @@ def look(
         )
     )
     found = counted(hosts, machines)
-    fault = found.api_fault
-    kept = [to_keep(looks[each.name], each, known.get(each.name), api_fault=fault) for each in machines]
-    _keep([host for host in kept if host is not None], fault, context)
+    doubt = found.api_fault or fault_of(known)  # one machine alone cannot tell whether it is still there
+    kept = [to_keep(looks[each.name], each, known.get(each.name), api_fault=doubt) for each in machines]
+    _keep([host for host in kept if host is not None], found.api_fault, context)
     return found, code
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fleet.config.machines import Health
 from fleet.model.host import Host
+from fleet.policy.health import API_FAULTS
 from fleet.store.store import Store
 
 PROVIDER = "api:sprites"  # no host can have this name
+
+
+def fault_of(known: Mapping[str, Host]) -> str | None:
+    """The fault that the provider was last found to have; None where it has none."""
+    provider = known.get(PROVIDER)
+    return provider.evidence if provider is not None and provider.state == "down" else None
 
 
 def keep(store: Store, found: Sequence[Host], api_fault: str | None, settings: Health, *, by: str) -> None:
@@ -23,11 +30,9 @@ def keep(store: Store, found: Sequence[Host], api_fault: str | None, settings: H
 
 
 def _provider(store: Store, found: Sequence[Host], api_fault: str | None) -> list[Host]:
-    """The provider as it stands; nothing where it is well and always was, or was not asked."""
-    if not any(host.kind == "sprite" for host in found):
-        return []
-    known = any(host.name == PROVIDER and host.state != "up" for host in store.hosts())
-    if not api_fault and not known:
+    """The provider as it stands; nothing where it is well and always was, or did not tell of any machine."""
+    tells = any(host.kind == "sprite" and host.status not in API_FAULTS for host in found)
+    if not api_fault and not (tells and fault_of({host.name: host for host in store.hosts()})):
         return []
     now = time.time_ns() // 1_000_000
     state, evidence = ("down", api_fault) if api_fault else ("up", "it tells of the machines again")
