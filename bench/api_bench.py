@@ -30,6 +30,48 @@ from fleet.testing.builders import a_task
 
 TASKS, RUNS = 10_000, 20
 REQUESTS, CLIENTS, EVENTS = 2000, 50, 40
+CROWD, A_SECOND, CROWD_SECONDS, EACH = 1000, 100, 10, 5
+# Many clients in a process of their own, which only count: what each was sent, and whether ids went up one by one.
+FOLLOW = """
+import asyncio, re, sys
+host, port, token, clients, last = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+ASK = f"GET /v1/fleet/events HTTP/1.1\\r\\nhost: 127.0.0.1\\r\\nauthorization: Bearer {token}\\r\\n\\r\\n".encode()
+ID = re.compile(rb"^id: (\\d+)$", re.M)
+begun, ended, wrong = 0, 0, 0
+class Client(asyncio.Protocol):
+    at = 0
+    rest = b""
+    def connection_made(self, transport):
+        self.transport = transport
+        transport.write(ASK)
+    def data_received(self, data):
+        global begun, ended, wrong
+        if not self.rest and not self.at and b"retry:" in data:
+            begun += 1
+            if begun == clients:
+                print("ready", flush=True)
+        data = self.rest + data
+        whole = data.rfind(b"\\n") + 1
+        self.rest = data[whole:]
+        for found in ID.findall(data[:whole]):
+            wrong += bool(self.at) and int(found) != self.at + 1
+            self.at = int(found)
+        if self.at >= last:
+            self.transport.close()
+    def connection_lost(self, exc):
+        global ended
+        ended += 1
+        if ended == clients:
+            done.set()
+async def main():
+    global done
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    made = [(await loop.create_connection(Client, host, port))[1] for _ in range(clients)]
+    await done.wait()
+    print(sum(one.at == last for one in made), wrong, flush=True)
+asyncio.run(main())
+"""
 BARE = """
 import sys, uvicorn
 from litestar import Litestar, Response, get
@@ -58,6 +100,7 @@ def run() -> list[Figure]:
                 size = len(httpx.get(f"{url}/v1/fleet/runs", headers=_shown(token)).content)
                 ours = _looks(url, pid, token)
                 delays = asyncio.run(_delays(url, token, store))
+                crowd = _crowd(url, pid, token, store)
             with _process([sys.executable, "-c", BARE, str(size), "17879"]) as (url, pid):
                 bare = _looks(url, pid, token)
     p50 = median(delays) * 1000
@@ -65,6 +108,7 @@ def run() -> list[Figure]:
         Figure("GET /v1/fleet/runs at 10,000 tasks, a second of a core", f"{ours:,.0f}", "≥ 1,500", ours >= 1500),
         Figure("its share of a bare Litestar route", f"{ours / bare:.0%} of {bare:,.0f}", "recorded", True),
         Figure(f"event to SSE client, {CLIENTS} clients, p50", f"{p50:.1f} ms", "≤ 20 ms", p50 <= 20),
+        *crowd,
     ]
 
 
@@ -147,3 +191,28 @@ async def _delays(url: str, token: str, store: Store) -> list[float]:
             await asyncio.to_thread(_submit, store, f"event {n}")
             await asyncio.sleep(0.1)
     return delays
+
+
+def _crowd(url: str, pid: int, token: str, store: Store) -> list[Figure]:
+    """A thousand clients while a hundred events a second happen: who got all of them, and what the server needed."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    last = store.last(1)[0].seq + A_SECOND * CROWD_SECONDS
+    host, _, port = url.removeprefix("http://").partition(":")
+    words = [sys.executable, "-c", FOLLOW, host, port, token, str(CROWD), str(last)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as clients:
+        assert clients.stdout
+        assert clients.stdout.readline() == "ready\n"
+        used, began = _cpu(pid), time.monotonic()
+        for n in range(A_SECOND * CROWD_SECONDS // EACH):
+            store.submit([a_task("x") for _ in range(EACH)], by="bench").result()
+            time.sleep(max(0.0, began + (n + 1) * EACH / A_SECOND - time.monotonic()))
+        complete, wrong = map(int, clients.stdout.readline().split())
+        took = time.monotonic() - began
+        cores = (_cpu(pid) - used) / took
+    what = f"{CROWD:,} SSE clients, {A_SECOND} events a second"
+    note = f"{A_SECOND * CROWD_SECONDS:,} events in {took:.1f} s, until the last client had the last"
+    got = f"{complete:,} of {CROWD:,} have all, {wrong} gaps"
+    return [
+        Figure(f"{what}: lost", got, "none", complete == CROWD and not wrong, note),
+        Figure(f"{what}: the server", f"{cores:.2f} cores", "<= 1 core", cores <= 1, note),
+    ]
