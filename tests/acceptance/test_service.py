@@ -151,8 +151,23 @@ def test_systemd_is_told(cli: Cli, stand_in: Path) -> None:
     assert "next: Mon 2026-02-02 06:30:00 UTC" in cli.ok("service", "status").out
     told()
     cli.ok("service", "uninstall")
-    assert told() == ["stop fleet-health.timer", "daemon-reload", "reset-failed fleet-*"]
+    gone = ["stop fleet-health.timer", "clean --what=state fleet-health.timer"]
+    assert told() == [*gone, "daemon-reload", "reset-failed fleet-*"]
     assert not units.exists()
+
+
+def test_a_supervisor_that_cron_keeps_up(cli: Cli, stand_in: Path) -> None:
+    """Its script starts one where there is none, and leaves alone the one that there is; uninstalling tells of it."""
+    cli.ok("service", "install", "--user", "--by", "cron", "--supervisor", "--no-health")
+    script = Path(cli.env["HOME"]) / ".local/bin/fleet-supervisor"
+    try:
+        for _ in range(2):
+            ran = subprocess.run([script], env={"SHELL": "/bin/sh"}, capture_output=True, timeout=60, check=False)
+            assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+        assert len(cli.json("run", "status")["supervisors"]) == 1
+        assert "`fleet run stop` ends it" in cli.ok("service", "uninstall").err
+    finally:
+        cli.ok("run", "stop")
 
 
 def test_from_cron_to_systemd(cli: Cli, stand_in: Path) -> None:

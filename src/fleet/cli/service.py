@@ -216,6 +216,11 @@ def _uninstall(context: Context, machine: Machine, home: Home) -> int:
     for path in removed.logs_kept:
         context.print(f"  kept    {path}")
     context.print(f"  kept    {context.home.path}")
+    if removed.by == "cron" and any(job.name == "supervisor" for job in removed.jobs):
+        from fleet.supervisor.guard import holders
+
+        if holders(home.path):
+            context.note("note: the supervisor that runs goes on; `fleet run stop` ends it")
     return 0
 
 

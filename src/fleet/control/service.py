@@ -33,6 +33,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
     """What was taken away, and what stays."""
 
+    by: By
     jobs: tuple[Job, ...]
     files: tuple[str, ...]
     logs_kept: tuple[str, ...]
@@ -84,7 +85,10 @@ def install(machine: Machine, home: Home, plan: Plan) -> list[str]:
 
 
 def uninstall(machine: Machine, home: Home) -> Removed:
-    """Take away everything that was installed for this home, and stop it. Agents run on, logs and home stay."""
+    """Take away everything that was installed for this home, and stop it. Agents run on, logs and home stay.
+
+    So does a supervisor that cron has started: cron never stops what it starts.
+    """
     found = installed.read(home)
     if found is None:
         raise NotFound(f"no service is installed for {home.path}", hint="`fleet service install` installs one")
@@ -100,7 +104,7 @@ def uninstall(machine: Machine, home: Home) -> Removed:
         machine.systemctl(found.scope, "reset-failed", "fleet-*", check=False)
     installed.forget(home)
     logs = tuple(job.log for job in found.jobs if job.log and machine.place(job.log).exists())
-    return Removed(jobs=found.jobs, files=taken, logs_kept=logs)
+    return Removed(by=found.by, jobs=found.jobs, files=taken, logs_kept=logs)
 
 
 def _leave_crontab(machine: Machine, found: Installed) -> None:
@@ -132,6 +136,8 @@ def _stop(machine: Machine, found: Installed, jobs: Sequence[Job]) -> None:
     if found.by == "systemd":
         for job in jobs:
             machine.systemctl(found.scope, "stop", unit_of(job), check=False)  # it may be gone by hand
+            if job.every:  # systemd keeps when a timer last went off
+                machine.systemctl(found.scope, "clean", "--what=state", unit_of(job), check=False)
 
 
 def _refuse_foreign(path: Path, file: File, home: str) -> None:
