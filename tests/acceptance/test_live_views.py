@@ -126,7 +126,7 @@ def test_watching_needs_a_terminal(cli: Cli) -> None:
         done = cli.run(*argv)
         assert (done.code, done.out) == (2, "")
         assert "--watch needs a terminal" in done.err
-        assert "ledger tail -f" in done.err
+        assert "`fleet watch` follows without one" in done.err
 
 
 @pytest.mark.parametrize("colour", [True, False])

@@ -116,7 +116,7 @@ def _watch(args: argparse.Namespace, context: Context) -> int:
     """The table again and again, in its place; until Ctrl-C."""
     context.here("--watch")
     if context.json or not context.out.isatty():
-        raise UsageError("--watch needs a terminal", hint="`fleet ledger tail -f` follows without one")
+        raise UsageError("--watch needs a terminal", hint="`fleet watch` follows without one")
     wanted = _wanted(args)
     states = parse_states("all" if wanted and args.status is None else args.status)
 
