@@ -249,6 +249,50 @@ def test_another_server_is_not_taken_for_a_fleet(pair: Pair) -> None:
     assert (older.code, "the server is Fleet 9.9, and this is" in older.err) == (1, True)
 
 
+def message(connection: socket.socket) -> bytes:
+    """A whole request or answer: its head, and the body that the head announces."""
+    connection.settimeout(SECONDS)
+    data = b""
+    while True:
+        head, end, body = data.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+        if end and len(body) >= int(length[1] if length else 0):
+            return data
+        more = connection.recv(1 << 16)
+        assert more, data
+        data += more
+
+
+def test_a_connection_that_breaks_does_nothing_twice(pair: Pair) -> None:
+    """Where the answer is lost on its way, the command asks again with the same key, and one task is there."""
+    host, port = pair.url.removeprefix("http://").split(":")
+    seen: list[bytes] = []
+
+    def carry(server: socket.socket) -> None:
+        for lost in (True, False):
+            client, _ = server.accept()
+            with client, socket.create_connection((host, int(port)), SECONDS) as there:
+                seen.append(message(client))
+                there.sendall(seen[-1])
+                answer = message(there)
+                client.sendall(b"" if lost else answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(SECONDS)
+        thread = threading.Thread(target=carry, args=[server])
+        thread.start()
+        pair.url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        done = pair.away("add", "Once", "--quiet")
+        thread.join(SECONDS)
+    assert done.code == 0
+    first, second = (re.search(rb"idempotency-key: (\w+)", each) for each in seen)
+    assert first
+    assert second
+    assert first[1] == second[1]
+    listed = json.loads(pair.here("tasks", "--status", "queued", "--json").out)
+    assert [line["id"] for line in listed] == [done.out.strip()]
+
+
 def test_the_address_can_stand_in_the_environment(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """$FLEET_URL and $FLEET_TOKEN are enough; a home that is named goes before them."""
     monkeypatch.setenv("FLEET_URL", pair.url)

@@ -71,13 +71,13 @@ def ready(args: argparse.Namespace, context: Context) -> int:
 
 def show(args: argparse.Namespace, context: Context) -> int:
     """`fleet show`, from `bd show`; with what Fleet knows of it once it has been taken."""
-    from fleet.cli.show import detail_of
     from fleet.projections.beads import envelope
+    from fleet.projections.whole import whole
 
     row = _issue(_bd(context), args.id)
     task = _task(row["id"], context)
     if context.json:
-        context.print_json(envelope([row | ({"fleet": detail_of(context, task)} if task else {})]))
+        context.print_json(envelope([row | ({"fleet": whole(context.front.task(task.uid))} if task else {})]))
         return 0
     context.print("\n".join(_lines(row, task, context)))
     return 0

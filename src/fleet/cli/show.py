@@ -12,11 +12,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.errors import FleetError
-
 if TYPE_CHECKING:
     from fleet.cli.context import Context
-    from fleet.model.task import Task
     from fleet.model.terms import Terms
     from fleet.projections.queue import TaskDetail
 
@@ -37,19 +34,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     context.print("\n".join(_lines(context.front.task(args.id))))
     return 0
-
-
-def detail_of(context: Context, task: Task) -> TaskDetail:
-    """A task in full, as every command that prints one as an object gives it."""
-    from fleet.cli.words import now_ms
-    from fleet.projections import queue
-    from fleet.store import taskfile
-
-    try:
-        edited: dict[str, str | None] | FleetError = taskfile.edits(context.home, task)
-    except FleetError as exc:
-        edited = exc
-    return queue.detail(context.reads, context.settings, task, now=now_ms(), edited=edited)
 
 
 def _lines(task: TaskDetail) -> list[str]:

@@ -128,7 +128,7 @@ def _diff(word: str, context: Context) -> int:
 def _set(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.add import directory
     from fleet.cli.beads_queue import refuse_untaken
-    from fleet.cli.show import detail_of, terms_in_words
+    from fleet.cli.show import terms_in_words
     from fleet.control.setting import parse_settings
 
     refuse_untaken(args.id, context, f"edit {context.home.tasks / args.id / 'task.json'}")
@@ -140,7 +140,7 @@ def _set(args: argparse.Namespace, context: Context) -> int:
     before = context.control.reads.find(args.id)
     task = context.control.edit(before.uid, parse_settings(pairs, before.terms, context.settings.supervisor))
     if context.json:
-        context.print_json(detail_of(context, task))
+        context.print_json(context.front.task(task.uid))
         return 0
     values = {"coder": task.coder, "model": task.model, "cwd": task.cwd, "priority": task.priority}
     said = [f"{k}={'(default)' if v is None else v}" for k, v in values.items()]
