@@ -125,6 +125,14 @@ def test_without_textual(cli: Cli) -> None:
         assert terminal.process.wait(20) == 1
 
 
+def test_a_terminal_that_cannot_draw(cli: Cli) -> None:
+    """One without a cursor that can be moved is refused as none."""
+    with at_terminal(cli, env={"TERM": "dumb"}) as terminal:
+        terminal.until(b"fleet top needs a terminal")
+        assert terminal.process.wait(20) == 2
+        assert b"\x1b" not in terminal.seen
+
+
 def test_without_a_terminal(cli: Cli, newcomer: Cli) -> None:
     """Elsewhere it refuses with a hint; --json prints the board once."""
     uid = cli.add("Mend the login page")

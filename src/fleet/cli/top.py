@@ -27,12 +27,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Draw until somebody quits."""
+    from fleet.config.environment import environ
     from fleet.config.home import require
 
     home = require(context.home)
     if context.json:
         return _print(context)
-    if not (context.out.isatty() and sys.stdin.isatty()):
+    if not (context.out.isatty() and sys.stdin.isatty()) or environ().get("TERM", "dumb") == "dumb":
         raise UsageError(
             "fleet top needs a terminal", hint="`fleet status` prints once; `fleet watch` follows in lines"
         )
