@@ -13,7 +13,9 @@ from fleet.hosts.local import LocalTransport
 from fleet.hosts.workspace import Repository, Workspaces
 from fleet.model.states import TaskState
 from fleet.model.terms import Terms
+from tests.integration.test_workspaces import Under
 from tests.support.inhouse import InHouse
+from tests.support.session_host import SHELLS, shell_named
 
 
 @pytest.fixture(autouse=True)
@@ -57,17 +59,18 @@ def commit(directory: Path | str, name: str, text: str) -> str:
     return git(directory, "rev-parse", "HEAD")
 
 
-def obtain(clone: Repository, how: str = "update") -> str:
+def obtain(clone: Repository, how: str = "update", shell: str = "dash") -> str:
     """What is answered."""
-    return asyncio.run(Workspaces(LocalTransport()).obtain(clone, how))  # type: ignore[arg-type]
+    return asyncio.run(Workspaces(Under(shell_named(shell))).obtain(clone, how))  # type: ignore[arg-type]
 
 
-def test_it_is_cloned_then_brought_forward(upstream: Path, clone: Repository) -> None:
+@pytest.mark.parametrize("shell", sorted(SHELLS))
+def test_it_is_cloned_then_brought_forward(upstream: Path, clone: Repository, shell: str) -> None:
     """An absent directory becomes a clone; later the checkout follows its branch, and untracked files stay."""
-    assert obtain(clone) == git(upstream, "rev-parse", "main")
+    assert obtain(clone, shell=shell) == git(upstream, "rev-parse", "main")
     Path(clone.path, "mine.txt").write_text("not committed\n")
     newest = commit(upstream, "b.txt", "two\n")
-    assert obtain(clone) == newest == git(clone.path, "rev-parse", "HEAD")
+    assert obtain(clone, shell=shell) == newest == git(clone.path, "rev-parse", "HEAD")
     assert Path(clone.path, "mine.txt").read_text() == "not committed\n"
     assert not Path(clone.temporary).exists()
 
