@@ -237,7 +237,7 @@ def pool_worker(home: Home, settings: Settings, member: Member) -> PoolWorker:
     from fleet.hosts.pool_worker import worker_at
     from fleet.policy.placement import hosts_of
 
-    reach = hosts_of(settings)[member.host] if member.host else None
+    reach = member.own or (hosts_of(settings)[member.host] if member.host else None)
     transport = open_transport(reach, settings, home) if reach is not None else LocalTransport()
     pool = settings.pools[member.pool]
     return worker_at(member.pool, pool, member.worker, transport, home=str(home.path), reach=reach)

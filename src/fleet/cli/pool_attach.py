@@ -20,7 +20,7 @@ def run(worker: str, context: Context) -> int:
     settings = context.settings
     member = member_named(settings, worker)
     shown = wiring.pool_worker(context.home, settings, member).plot.attach
-    reach = hosts_of(settings)[member.host] if member.host else None
+    reach = member.own or (hosts_of(settings)[member.host] if member.host else None)
     if reach is None:
         argv = shown.split()
     elif reach.kind == "sprite":

@@ -53,6 +53,12 @@ class SupportsTerminal(Protocol):
     def last_words(self, heard: bytes) -> str:
         """What it said when it ended its turn, as its hook was told."""
 
+    def record(self, heard: bytes) -> str:
+        """The path of its own record of the conversation, as its hook was told; empty: not told."""
+
+    def asked(self, record: bytes) -> list[str]:
+        """The prompts in its own record."""
+
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
     """The login of a coder, as files of its machine."""
@@ -159,6 +165,14 @@ class TerminalCoder:
     def received(self, heard: bytes) -> str | None:
         """The prompt that it says it was given."""
         return self._known.received(heard) if self._known else None
+
+    def record(self, heard: bytes) -> str:
+        """Where its own record is."""
+        return self._known.record(heard) if self._known else ""
+
+    def asked(self, record: bytes) -> list[str]:
+        """The prompts in its own record."""
+        return self._known.asked(record) if self._known else []
 
     def last_words(self, heard: bytes) -> str:
         """What it said at the end of its turn."""

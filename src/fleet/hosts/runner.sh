@@ -237,6 +237,8 @@ run() { # [BOOT CGROUP]
     if [ "$tty" -ne 0 ]; then
         exec 5<&0 6>&1 # the terminal, for the agent
         exec 3<given 4>/dev/null </dev/null >/dev/null 2>&1
+        (mind_terminal) 3<&- &
+        minding=$!
     else
         exec 3<&0 4>&1 </dev/null >/dev/null 2>&1
     fi
@@ -244,6 +246,7 @@ run() { # [BOOT CGROUP]
     (agent)
     code=$?
     exec 3<&- 4>&-
+    if [ "$tty" -ne 0 ]; then kill "$minding"; fi
     read_pid
     if [ "$tty" -ne 0 ] && grep -qs '^cause=done$' exit; then
         : # its end was recorded when it had done what it was given
@@ -299,6 +302,17 @@ keep_watch() { # see to it that somebody does; a runner asks once its own claim 
         # shellcheck disable=SC2086 # $shell is words
         $shell "$self" watch "$dir" "$epoch" </dev/null >/dev/null 2>&1 &
     fi
+}
+
+mind_terminal() { # beside the agent: when its terminal is taken away only we are told, who must outlive it
+    trap '' HUP
+    while [ -t 5 ]; do sleep "$tick"; done
+    for signal in HUP TERM KILL; do
+        read_pids
+        if ! agent_lives; then return; fi
+        kill -s "$signal" "$pid"
+        sleep $((grace_ms / 1000 + 1))
+    done
 }
 
 hold() { # on|off SESSION: with what came along for a host that falls asleep when it seems idle; a complaint is kept

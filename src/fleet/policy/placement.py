@@ -49,7 +49,6 @@ class Offered(msgspec.Struct, frozen=True):
 def hosts_of(settings: Settings) -> dict[str, Reach]:
     """The machines that the settings name or describe, by name; a worker's own machine has the worker's name."""
     own = {each.id: each.host for each in settings.workers if not isinstance(each.host, str)}
-    own |= {each.worker: each.own for each in all_members(settings) if each.own is not None}
     named: dict[str, Reach] = {host.name: host for host in settings.hosts}
     return {name: reach for name, reach in (own | named).items() if reach.kind in RUN_ON}
 
@@ -61,12 +60,17 @@ def reach_of(name: str, settings: Settings, run: Callable[[str], Run]) -> Reach 
     """
     run_id, slash, worker_id = name.rpartition("/")
     if not slash:
-        return hosts_of(settings).get(name)
+        return hosts_of(settings).get(name) or pool_host(settings, name)
     try:
         workers = run(run_id).workers
     except NotFound:
         return None
     return next((worker.reach for worker in workers if worker.name == worker_id), None)
+
+
+def pool_host(settings: Settings, name: str) -> Reach | None:
+    """The machine that a worker of a pool has to itself; None: there is no such worker."""
+    return next((each.own for each in all_members(settings) if each.host == name and each.own is not None), None)
 
 
 def crews_of(settings: Settings) -> tuple[Crew, ...]:
@@ -189,7 +193,7 @@ def _refusal(
     crew: Crew, task: Task, wanted: frozenset[str], hosts: Mapping[str, Host], busy: Collection[tuple[str, str]]
 ) -> Withheld | None:
     lacks = wanted - crew.capabilities if crew.capabilities is not None else frozenset()
-    reason = unfit(hosts.get(crew.host)) if crew.host else ""
+    reason = unfit(hosts.get(crew.host)) if crew.host and not crew.made else ""
     if lacks:
         reason = _lacks(lacks)
     elif task.host is not None and crew.host and task.host != crew.host:

@@ -8,12 +8,12 @@ from fleet.config.settings import Settings
 from fleet.model import event as ev
 from fleet.model.outcome import REMEDIES, UNKNOWN_RESET, OutcomeKind
 from fleet.model.scorer import BY_SESSION, kind_of, leaves, scorer_of
-from fleet.model.session import Session
+from fleet.model.session import Session, pool_of
 from fleet.model.states import ENDED, IN_PROGRESS, Source, TaskState
 from fleet.model.task import KEPT, Task
 from fleet.policy.ending import allowance_of
 from fleet.policy.limits import limits_of, used_by, used_up
-from fleet.policy.placement import Withheld, crews_of, crews_of_run, refusals
+from fleet.policy.placement import Withheld, crews_of, crews_of_pools, crews_of_run, refusals
 from fleet.policy.restarting import raise_command
 from fleet.policy.triage import classify, restart_command
 from fleet.projections.queue import Need
@@ -117,9 +117,16 @@ def _withheld(reads: Reads, settings: Settings, task: Task) -> tuple[Withheld, .
     if any(each.is_here for each in brought):
         return ()  # who of them is free is known only in the moment of the claim
     crews = (*crews_of(settings), *(crews_of_run(run) if run is not None else ()))
+    pool = pool_of(task.capabilities)
+    if pool is not None:
+        crews = tuple(crew for crew in crews_of_pools(settings) if crew.pool == pool)
     hosts = {host.name: host for host in reads.hosts()}
     return refusals(
-        task, crews, hosts, reads.sessions(live=True), room_here=0 if brought else settings.supervisor.max_concurrent
+        task,
+        crews,
+        hosts,
+        reads.sessions(live=True),
+        room_here=0 if brought or pool is not None else settings.supervisor.max_concurrent,
     )
 
 

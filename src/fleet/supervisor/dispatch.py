@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 READY_SECONDS = 120.0  # from its start until it takes input
 ARRIVE_SECONDS = 30.0  # from a paste until it is seen, and from Enter until it is taken
 PAUSE_SECONDS = 0.25
+MOST_RECORD = 4 << 20
 LOOKS = 12  # at a screen on which a key was pressed, until it is pressed again
 PRESSES = 5  # of Enter, while the text still stands in the input
 SETTLE_SECONDS = 0.3  # between a paste and Enter: programs that count the two as one take no notice of the second
@@ -97,7 +98,9 @@ class Dispatch:
             self._pane = facts.pane
             if not await self._until_ready(attempt) or not await self._deliver(attempt, text):
                 return
-        how = "its hook and its own record have it" if self.coder.hooked else "its pane shows it"
+        how = "its pane shows it"
+        if self.coder.hooked:
+            how = "its hook and its own record have it" if await self._is_recorded(attempt, text) else "its hook has it"
         if not self.coder.hooked:
             await self.at.mark("running", f"it was given a prompt ({how})", attempt.session.id)
         name = f"{attempt.session.id}.delivered"
@@ -168,6 +171,16 @@ class Dispatch:
         """Whether its own hook told that it was given this very text."""
         told = self.coder.received(await self.at.heard("UserPromptSubmit")) if self.coder.hooked else None
         return told is not None and told.split() == text.split()
+
+    async def _is_recorded(self, attempt: Attempt, text: str) -> bool:
+        """Whether its own record of the conversation has the text; it is written a moment after the hook was told."""
+        path = self.coder.record(await self.at.heard("UserPromptSubmit"))
+        for _ in range(LOOKS):
+            data = await attempt.site.transport.get(path, limit=MOST_RECORD) if path else b""
+            if any(asked.split() == text.split() for asked in self.coder.asked(data)):
+                return True
+            await asyncio.sleep(PAUSE_SECONDS)
+        return False
 
     async def _is_over(self, attempt: Attempt) -> bool:
         attempt.heed_abandon()

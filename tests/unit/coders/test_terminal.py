@@ -147,3 +147,17 @@ def test_its_own_record_is_its_stream() -> None:
     state, said = coder.parse_aside(State(given=True), line)
     assert [getattr(each, "text", "") for each in said] == ["Hi"]
     assert (state.cursor, coder.parse_aside(state, line)[0].cursor) == (len(line) + 1, 2 * (len(line) + 1))
+
+
+def test_the_prompts_in_its_record() -> None:
+    """Texts of the user's turns, in either shape; results of tools and broken lines are none."""
+    lines = [
+        {"type": "user", "message": {"role": "user", "content": "fix\nit"}},
+        {"type": "user", "message": {"content": [{"type": "text", "text": "more"}]}},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "content": "x"}]}},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": "no"}]}},
+    ]
+    data = "\n".join(json.dumps(line) for line in lines).encode() + b"\n{half"
+    assert Claude().asked(data) == ["fix\nit", "more"]
+    assert Claude().record(b'{"transcript_path": "/x.jsonl"}') == "/x.jsonl"
+    assert Claude().record(b"") == ""

@@ -73,6 +73,14 @@ class Claude:
         """The prompt that it was given."""
         return terminal.received(heard)
 
+    def record(self, heard: bytes) -> str:
+        """Where its record is."""
+        return terminal.record(heard)
+
+    def asked(self, record: bytes) -> list[str]:
+        """The prompts in its record."""
+        return terminal.asked(record)
+
     def last_words(self, heard: bytes) -> str:
         """What it said last."""
         return terminal.last_words(heard)

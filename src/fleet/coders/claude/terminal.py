@@ -10,7 +10,7 @@ import msgspec
 
 from fleet.coders.claude.launch import ENV, SECRETS, permissions
 from fleet.coders.coder import Work
-from fleet.coders.reading import BROKEN, words
+from fleet.coders.reading import BROKEN, table, tables, words
 from fleet.coders.terminal import Login, Screen, choose
 from fleet.model.launch import Launch
 
@@ -97,6 +97,22 @@ def received(heard: bytes) -> str | None:
 def last_words(heard: bytes) -> str:
     """The last message, as Stop is told."""
     return words(_told(heard).get("last_assistant_message"))
+
+
+def record(heard: bytes) -> str:
+    """Every hook is told where the record is."""
+    return words(_told(heard).get("transcript_path"))
+
+
+def asked(data: bytes) -> list[str]:
+    """The texts of its user's turns; what tools answered is another kind of block."""
+    found = []
+    for line in data.split(b"\n"):
+        told = _told(line)
+        content = table(told.get("message")).get("content") if told.get("type") == "user" else None
+        blocks = [content] if isinstance(content, str) else [words(each.get("text")) for each in tables(content)]
+        found += [text for text in blocks if text]
+    return found
 
 
 def _typed(lines: list[str]) -> str | None:
