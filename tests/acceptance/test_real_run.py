@@ -39,57 +39,69 @@ def claude(name: str, *steps: Any, **fields: Any) -> dict[str, Any]:
     return {"id": name, "instructions": script(*steps), "retry_policy": retry, **fields}
 
 
-def test_every_end_of_a_run(at_work: Cli, model: ModelServer) -> None:
-    """A pass by a second session, a verifier's no that the next attempt hears, a timeout, a budget, a skip."""
-    question = "Is it so? " + script({"text": ANSWER})
-    tasks = [
-        claude(
-            "verified",
-            'echo hello >>README.md; echo fine >"$FLEET_ARTIFACT_DIR/report.md"',
-            {"text": "Done."},
-            expected_artifacts=["log", "report", "receipt"],
-            scorer={
-                "kind": "all",
-                "of": [
-                    {"kind": "regex_match", "path": "README.md", "pattern": "hello"},
-                    {"kind": "verifier_prompt", "prompt": question, "threshold": 0.5},
-                ],
-            },
-        ),
-        claude(
-            "again",
-            "echo try >>tries",
-            {"text": "Tried."},
-            retry_policy={"max_attempts": 3, "initial_backoff_seconds": 0},  # one more, should claude itself trip
-            scorer={"kind": "command", "command": "echo one more line is needed; test $(wc -l <tries) = 2"},
-        ),
-        claude("late", SLEEPING, {"text": "Never."}, timeout_seconds=3, retry_policy={"max_attempts": 1}),
-        claude("greedy", "true", "true", "true", {"text": "Done."}, budget={"max_tool_calls": 1}),
-        claude("skipped", {"text": "Never."}, needs=["greedy"]),
-    ]
+def ran(at_work: Cli, *tasks: dict[str, Any], code: int) -> dict[str, tuple[str, str | None]]:
+    """What came of each task of a run."""
     spec = at_work.cwd.parent / "real.json"
     spec.write_text(json.dumps({"name": "real", "tasks": tasks}))
-    done = at_work.run("run", str(spec), "--json", seconds=100)  # ten sessions of claude, each of which takes seconds
-    assert done.code == 1, done
-    told = {task["id"]: (task["result"], task["source"]) for task in json.loads(done.out)["tasks"]}
-    said = at_work.ok("receipts").out
-    assert told == {
-        "verified": ("pass", None),
-        "again": ("pass", None),
-        "late": ("timeout", "task"),
-        "greedy": ("fail", "task"),
-        "skipped": ("skip", None),
-    }, said
-    receipts = at_work.json("receipts")
-    again = [one["result"] for one in receipts if one["task_id"] == "again"]
-    assert again[-4:] == ["partial", "fail", "partial", "pass"], said
+    done = at_work.run("run", str(spec), "--json")
+    assert done.code == code, (done, at_work.run("receipts"))
+    return {task["id"]: (task["result"], task["source"]) for task in json.loads(done.out)["tasks"]}
+
+
+def assert_nothing_leaked(at_work: Cli) -> None:
+    """The key is in no file of the home, and the checkout is as it was."""
+    files = [file for file in at_work.home.path.rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if b"sk-test" in file.read_bytes()]
+    assert (at_work.cwd / "README.md").read_text() == "hi\n"
+
+
+def test_a_run_that_passes(at_work: Cli, model: ModelServer) -> None:
+    """A pass by a second session that judges it, and a verifier's no that the next attempt hears."""
+    question = "Is it so? " + script({"text": ANSWER})
+    verified = claude(
+        "verified",
+        'echo hello >>README.md; echo fine >"$FLEET_ARTIFACT_DIR/report.md"',
+        {"text": "Done."},
+        expected_artifacts=["log", "report", "receipt"],
+        scorer={
+            "kind": "all",
+            "of": [
+                {"kind": "regex_match", "path": "README.md", "pattern": "hello"},
+                {"kind": "verifier_prompt", "prompt": question, "threshold": 0.5},
+            ],
+        },
+    )
+    again = claude(
+        "again",
+        "echo try >>tries",
+        {"text": "Tried."},
+        retry_policy={"max_attempts": 3, "initial_backoff_seconds": 0},  # one more, should claude itself trip
+        scorer={"kind": "command", "command": "echo one more line is needed; test $(wc -l <tries) = 2"},
+    )
+    assert ran(at_work, verified, again, code=0) == {"verified": ("pass", None), "again": ("pass", None)}
+    receipts, said = at_work.json("receipts"), at_work.ok("receipts").out
+    results = [one["result"] for one in receipts if one["task_id"] == "again"]
+    assert results[-4:] == ["partial", "fail", "partial", "pass"], said
     (final,) = (one for one in receipts if one["task_id"] == "verified" and one["final"])
     assert (final["score"], final["coder"], final["model"]) == (0.95, "claude", "claude-haiku-4-5")
     assert {"log", "report", "receipt"} <= {ref["kind"] for ref in final["artifacts"]}
     told_again = [asked for asked in model.asked if "one more line is needed" in asked.text]
     assert told_again, "the second attempt hears what the verifier of the first one said"
-    assert (at_work.cwd / "README.md").read_text() == "hi\n"
     at_work.ok("receipts", "check")
     assert "hello" in at_work.ok("task", "verified", "diff").out
-    files = [file for file in at_work.home.path.rglob("*") if file.is_file()]
-    assert not [file for file in files if b"sk-test" in file.read_bytes()]
+    assert_nothing_leaked(at_work)
+
+
+def test_a_run_that_fails(at_work: Cli) -> None:
+    """A timeout, a budget that is spent, and what needed it."""
+    late = claude("late", SLEEPING, {"text": "Never."}, timeout_seconds=3, retry_policy={"max_attempts": 1})
+    greedy = claude("greedy", "true", "true", "true", {"text": "Done."}, budget={"max_tool_calls": 1})
+    skipped = claude("skipped", {"text": "Never."}, needs=["greedy"])
+    assert ran(at_work, late, greedy, skipped, code=1) == {
+        "late": ("timeout", "task"),
+        "greedy": ("fail", "task"),
+        "skipped": ("skip", None),
+    }
+    at_work.ok("receipts", "check")
+    assert_nothing_leaked(at_work)

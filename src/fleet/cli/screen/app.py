@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from fleet.cli.screen.attaching import attach, command_line
 from fleet.cli.screen.drawing import cut, drawn, title_line
-from fleet.cli.screen.looking import Looking
+from fleet.cli.screen.looking import POLL_SECONDS, Looking
 from fleet.cli.screen.rows import Rows
 from fleet.cli.screen.windows import Answer, Confirm, Help, Peek
 from fleet.cli.words import now_ms
@@ -63,11 +63,11 @@ class Top(App[None]):
         Binding("q,ctrl+c", "quit", show=False),
     ]
 
-    def __init__(self, desk: Desk, *, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, desk: Desk, *, clock: Callable[[], int] = now_ms, poll_seconds: float = POLL_SECONDS) -> None:
         super().__init__(ansi_color=True)
         self._desk = desk
         self._clock = clock
-        self._looking = Looking(desk, clock)
+        self._looking = Looking(desk, clock, poll_seconds)
         self._said = ""
         self._only = ""
         self._follower: Follower | None = None

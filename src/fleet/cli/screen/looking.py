@@ -26,11 +26,12 @@ REST_SECONDS = 0.2  # many commits make one look
 class Looking:
     """Keeps a board up to date. A store that cannot be read is tried again; what was seen last stays."""
 
-    def __init__(self, desk: Desk, clock: Callable[[], int]) -> None:
+    def __init__(self, desk: Desk, clock: Callable[[], int], poll_seconds: float = POLL_SECONDS) -> None:
         self.board: Board | None = None
         self.trouble = ""
         self._desk = desk
         self._clock = clock
+        self._poll_seconds = poll_seconds
         self._bell: Bell | None = None
         self._rung = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="desk")
@@ -39,7 +40,7 @@ class Looking:
         """Look again and again: `seen` after each look, `tick` when only time has passed."""
         loop, looked = asyncio.get_running_loop(), 0.0
         while True:
-            if self._rung.is_set() or self.board is None or loop.time() - looked >= POLL_SECONDS:
+            if self._rung.is_set() or self.board is None or loop.time() - looked >= self._poll_seconds:
                 self._rung.clear()
                 await self._look()
                 looked = loop.time()
@@ -68,7 +69,7 @@ class Looking:
 
     def _pause(self) -> float:
         """While nothing runs, no time on the screen is in a hurry."""
-        return TICK_SECONDS if self.board is not None and self.board.running else POLL_SECONDS
+        return TICK_SECONDS if self.board is not None and self.board.running else self._poll_seconds
 
     async def _look(self) -> None:
         try:
