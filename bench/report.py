@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -45,7 +46,7 @@ def write(directory: Path, part: str, figures: list[Figure]) -> None:
     kept = directory / "results.json"
     parts = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {_cores()} cores"
-    machine += f", load {os.getloadavg()[0]:.1f} at the end"
+    machine += f", files on {_filesystem()}, load {os.getloadavg()[0]:.1f} at the end"
     parts[part] = {"when": f"{_day()}, {machine}", "figures": [asdict(figure) for figure in figures]}
     kept.write_text(json.dumps(parts, indent=1) + "\n", "utf-8")
     (directory / "RESULTS.md").write_text(table(parts), "utf-8")
@@ -73,3 +74,13 @@ def _day() -> str:
 
 def _cores() -> int:
     return os.cpu_count() or 1
+
+
+def _filesystem() -> str:
+    """Where the homes that are measured lie (TMPDIR chooses): what a commit costs depends on it."""
+    there = os.path.realpath(tempfile.gettempdir())
+    mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
+    above = [one for one in mounts if there == one[1] or there.startswith(one[1].rstrip("/") + "/")]
+    device, _, kind, *_ = max(above, key=lambda one: len(one[1]))
+    journal = kind in {"ext3", "ext4"} and Path(f"/proc/fs/jbd2/{Path(device).name}-8").exists()
+    return f"{kind}{' with a journal' if journal else ''}"
