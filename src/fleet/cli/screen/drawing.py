@@ -37,9 +37,7 @@ def drawn(board: Board, *, width: int, now: int, only: str = "") -> list[Line]:
     """All lines, the most urgent part first. `only` leaves out the tasks and hosts that do not have these words."""
     has = _filter(only)
     needs = [each for each in board.needs_you if has(each.id, each.title, each.kind, each.text)]
-    running = [
-        each for each in board.running if has(each.id, each.title, each.coder, each.model, each.host, each.worker)
-    ]
+    running = [each for each in board.running if has(each.id, each.title, each.coder, each.model, _where(each))]
     queued = [each for each in board.queued if has(each.id, each.title, each.coder)]
     machines = [each for each in board.hosts if has(each.name, each.kind, each.state, each.evidence)]
     counts = board.counts
@@ -59,7 +57,7 @@ def title_line(board: Board, width: int) -> str:
     alone = "no supervisor is running: fleet run"
     who = count(len(board.supervisors), "supervisor") if board.supervisors else alone
     done = f"{n['completed']} completed, {n['failed']} failed"
-    return cut(f"fleet top  {who}  |  {done}  |  {board.home}", width)
+    return cut(f"fleet top {who} | {done} | {board.home}", width)
 
 
 def cut(text: str, width: int) -> str:
