@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from fleet.config.specs.document import MOST_DEPTH, PARSERS
@@ -396,7 +396,13 @@ def test_a_secret_is_warned_of(tmp_path: Path) -> None:
     assert secret not in warning
 
 
-@settings(deadline=None)  # the first wrong value loads the validator, which takes a busy machine longer than the rest
+@pytest.fixture(scope="module")
+def loaded() -> None:
+    """The validator is loaded by the first wrong value, which takes longer than all that follow."""
+    assert draft({"tasks": 5}).problems
+
+
+@pytest.mark.usefixtures("loaded")
 @given(some.dictionaries(FIELDS, ANY, max_size=5) | some.lists(some.dictionaries(FIELDS, ANY, max_size=4)) | ANY)
 def test_nothing_breaks_the_decoder(value: Any) -> None:
     """Whatever plain values a document holds, they are decoded or there is a problem with each that is not."""
