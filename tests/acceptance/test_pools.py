@@ -199,12 +199,12 @@ def test_a_worker_is_let_go_and_destroyed(pools: Pools) -> None:
     """Work that is nowhere else is not destroyed without force; a worker at a task not at all."""
     pools.begin()
     gate = pools.path / "gate"
-    pools.ok("dispatch", "--repo", "kite", "--command", f"work\n@@wait {gate}\n@@sh echo x >NEW")
+    done = pools.ok("dispatch", "--repo", "kite", "--command", f"work\n@@wait {gate}\n@@sh echo x >NEW")
     assert "works on" in pools.run("pool", "destroy", "kite-1", "--force").err
     gate.touch()
-    pools.until_state("completed")
+    pools.until_task(done.lines[1].split()[1], TaskState.COMPLETED)
     refused = pools.run("pool", "destroy", "kite-1")
-    assert (refused.code, "kite-1 has 1 changed files" in refused.err) == (1, True)
+    assert (refused.code, "kite-1 has 1 changed file\n" in refused.err) == (1, True), refused
     pools.ok("pool", "release", "kite-1")
     assert pools.worker()["state"] == "none"
     pools.ok("pool", "destroy", "kite-1", "--force")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from fleet.model.states import TaskState
+from fleet.sources.source import Issue
 from fleet.supervisor.guard import Guard
 from fleet.supervisor.supervisor import Supervised, Supervisor
 from tests.support.fake_source import FakeSource
@@ -74,7 +76,8 @@ def test_what_fails_is_held_and_what_needs_it_does_not_run(inside: InHouse, sour
     source.put("two", description="echo x", needs=("one",))
     assert drain(inside, source).failed == 1
     assert source.get("one").status == "blocked"
-    assert source.get("one").notes.endswith("exit code 3 (fleet why one; set it to open to run it again)")
+    why = "exit code 3, and nothing on stderr (fleet why one; set it to open to run it again)"
+    assert source.get("one").notes.endswith(why)
     assert source.get("two").status == "open"
     (inside.home.task_dir("one") / "go").touch()
     source.put("one", status="open", assignee="")
@@ -157,6 +160,36 @@ def test_what_passed_while_the_queue_gave_it_back_is_closed_and_not_run_again(
     inside.drain(source=source, at=give_back)
     assert source.calls == ["claim one", "resume one", "close one"]
     assert len(inside.store.sessions(task="one")) == 1
+
+
+def test_what_passes_while_the_queue_is_looked_at_is_not_run_again(inside: InHouse, tmp_path: Path) -> None:
+    """It was given back, and ended between two questions to the queue: what is open there has been done."""
+    gate, settled = tmp_path / "go", threading.Event()
+
+    class Slow(FakeSource):
+        def ready(self) -> list[Issue]:
+            if "claim one" in self.calls and not settled.is_set():
+                gate.touch()
+                assert settled.wait(30)
+            return super().ready()
+
+    source = Slow()
+    source.put("one", description=f"until [ -e {gate} ]; do sleep 0.05; done")
+    source.put("two", status="blocked")
+
+    def at(point: str) -> None:
+        if point == "started":
+            source.put("two", title="touched")  # the queue is to be looked at
+        elif point == "settling":
+            source.put("one", status="open", assignee="")
+        elif point == "settled":
+            settled.set()
+
+    inside.drain(source=source, at=at)
+    assert settled.is_set()
+    assert len(inside.store.sessions(task="one")) == 1
+    assert source.get("one").status == "closed"
+    assert source.calls.count("claim one") == 1
 
 
 def test_what_cannot_be_closed_waits_for_a_person(inside: InHouse, source: FakeSource) -> None:

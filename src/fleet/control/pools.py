@@ -121,11 +121,11 @@ class PoolVerbs:
         self._unused(worker)
         facts = await found.look()
         left = [
-            f"{number} {what}"
+            f"{number} {what}{'' if number == 1 else 's'}"
             for number, what in (
-                (facts.unpushed, "commits that were not pushed"),
-                (facts.dirty, "changed files"),
-                (facts.stashed, "stashes"),
+                (facts.unpushed, "unpushed commit"),
+                (facts.dirty, "changed file"),
+                (facts.stashed, "stashed change"),
             )
             if number
         ]

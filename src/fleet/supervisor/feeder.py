@@ -197,7 +197,11 @@ class Feeder:
         task = self._house.store.tasks_by_uid([issue.id]).get(issue.id)
         if task is not None and not self._reporter.is_ours(task):
             return self._refuse(issue.id, SAME_ID)
-        return task is None or task.state in ENDED or task.state is TaskState.BLOCKED
+        if task is None:
+            return True
+        if not self._is_told(task.uid):  # it ended while we looked; that it is open there does not mean: once more
+            return False
+        return task.state in ENDED or task.state is TaskState.BLOCKED
 
     async def _enter(self, issue: Issue) -> bool:
         """An issue that we have claimed enters the queue, or comes back to it. False: it is there already."""
