@@ -34,7 +34,7 @@ OURS = {
     "ready": SHARED | {"fleet.cli.ready", "fleet.cli.words"},
     "status": SHARED | {"fleet.cli.status", "fleet.cli.words", "fleet.projections.status", "fleet.store.feedfile"},
 }
-THEIRS = {"apsw", "msgspec", "typing_extensions"}  # the last only where it is installed: msgspec looks for it
+THEIRS = {"apsw", "msgspec"}
 HEAVY = {
     *("asyncio", "concurrent", "ctypes", "dataclasses", "difflib", "email", "getpass", "hashlib", "html", "http"),
     *("importlib.metadata", "importlib.resources", "json", "logging", "multiprocessing", "pickle", "psycopg"),

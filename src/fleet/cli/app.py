@@ -99,7 +99,20 @@ def _run(argv: list[str], context: Context) -> int:
             context.out.write("\n" + module.live_help(context))
         return int(exc.code or 0)
     context.home_flag = args.home if args.home is not None else context.home_flag
+    _import_msgspec()
     return int(module.run(args, context))
+
+
+def _import_msgspec() -> None:
+    """It asks for typing_extensions first, whose import takes longer than its own; typing has all that it asks for."""
+    name = "typing_extensions"
+    if name in sys.modules or "msgspec" in sys.modules:
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # not to be found, for this one import
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules[name]
 
 
 def make_parser(command: Command) -> Parser:
