@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import getpass
 import json
 import os
+import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from fleet.model.states import TaskState
 from fleet.supervisor.guard import holders
 from tests.support.pools import Pools, a_person_with_pools
-from tests.support.session_host import until
+from tests.support.session_host import processes_with, until
+from tests.support.sshd import sshd
 
 __all__ = ["a_person_with_pools"]
 
@@ -138,6 +143,39 @@ def test_a_repository_that_cannot_be_reached(pools: Pools) -> None:
     assert not pools.clone().exists()
 
 
+def test_a_key_that_is_refused(pools: Pools) -> None:
+    """ssh's words are the reason, and nothing is left; with a key that is taken the same worker is set up."""
+    with sshd() as server:
+        known = f"-F /dev/null -o UserKnownHostsFile={server.directory}/known"  # and not the file of who runs the test
+        shim = pools.programs / "ssh"
+        shim.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} {known} "$@"\n')
+        shim.chmod(0o755)
+        url = f"ssh://{getpass.getuser()}@127.0.0.1:{server.port}{pools.repo}"
+        pools.begin(repo=url, ssh_key=str(server.directory / "host_ed25519"))
+        done = pools.run("pool", "setup", "kite-1", "kite")
+        assert (done.code, "Permission denied" in done.err) == (1, True), done
+        assert not pools.clone().exists()
+        pools.ok("config", "set", f"pools.kite.ssh_key={server.identity}")
+        pools.ok("pool", "setup", "kite-1", "kite")
+        assert (pools.clone() / "README").read_text() == "kite\n"
+        (key,) = (
+            file for file in pools.clone().parent.iterdir() if file.is_file() and b"PRIVATE KEY" in file.read_bytes()
+        )
+        assert key.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_login_from_a_named_secret(pools: Pools) -> None:
+    """The coder finds it as a file of its own, that nobody else can read; it is written nowhere else."""
+    secret = json.dumps({"claudeAiOauth": {"accessToken": "s3cr3t-login"}})
+    pools.set_env("KITE_LOGIN", secret)
+    pools.begin(login="KITE_LOGIN")
+    pools.ok("dispatch", "--repo", "kite", "--wait", "--command", "work\n@@sh echo $CLAUDE_CONFIG_DIR >WHERE")
+    file = Path((pools.clone() / "WHERE").read_text().strip()) / ".credentials.json"
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (secret, 0o600)
+    found = [one for one in pools.home.path.rglob("*") if one.is_file() and b"s3cr3t-login" in one.read_bytes()]
+    assert found == [file]
+
+
 def test_a_repository_without_a_setup_script(pools: Pools) -> None:
     """It is skipped, with a note."""
     pools.begin(setup="scripts/other.sh")
@@ -162,6 +200,25 @@ def test_a_tmux_server_that_is_killed(pools: Pools) -> None:
     pools.tmux("kill-server")
     gate.touch()
     assert pools.until_task(uid, TaskState.COMPLETED).receipts
+    assert pools.worker()["state"] == "completed"
+
+
+def test_a_worker_that_is_rebooted(pools: Pools) -> None:
+    """Everything there dies without a word, and tmux with its socket: the task is tried again once it is back."""
+    pools.begin()
+    gate = pools.path / "gate"
+    done = pools.ok("dispatch", "--repo", "kite", "--command", f"work\n@@wait {gate}")
+    uid = done.lines[1].split()[1]
+    agent = processes_with(f"FLEET_SESSION={uid}.1\0".encode(), files=("environ",))
+    assert agent
+    for pid in (int(pools.tmux("display-message", "-p", "#{pid}")), *agent):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for socket in pools.sockets.iterdir():
+        socket.unlink()
+    gate.touch()
+    task = pools.until_task(uid, TaskState.COMPLETED)
+    assert task.receipts == 1
     assert pools.worker()["state"] == "completed"
 
 

@@ -62,7 +62,8 @@ def hook(event: str, **fields: object) -> None:
 
 def record() -> Path:
     """Its own record of the conversation."""
-    return HOME / ".claude" / "projects" / "here" / f"{OPTIONS['--session-id']}.jsonl"
+    settings = Path(os.environ.get("CLAUDE_CONFIG_DIR") or HOME / ".claude")
+    return settings / "projects" / "here" / f"{OPTIONS['--session-id']}.jsonl"
 
 
 def write(kind: str, content: Any) -> None:
