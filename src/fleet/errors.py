@@ -45,6 +45,7 @@ that is a receipt.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -270,3 +271,8 @@ class ProgramError(FleetError):
 
 class ProgramMissing(ProgramError):
     """A program that Fleet needs is not installed."""
+
+
+def how_to_install(package: str) -> str:
+    """The command that puts a package where this program finds it: into its own environment, wherever that is."""
+    return f"{sys.executable} -m pip install '{package}'"

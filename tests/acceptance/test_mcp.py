@@ -233,4 +233,4 @@ def test_without_the_sdk_it_says_what_to_install(cli: Cli) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], env=cli.env, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "hint: pip install 'agent-fleet[mcp]'" in done.stderr
+    assert " -m pip install 'mcp'" in done.stderr

@@ -1,11 +1,11 @@
-"""Apprise: every service that its library knows. It is installed by `pip install 'agent-fleet[apprise]'`."""
+"""Apprise: every service that its library knows. Its library is installed by who wants it."""
 
 from __future__ import annotations
 
 import asyncio
 
 from fleet.channels.channel import Carrier, Rendered, filled, mark
-from fleet.errors import ChannelError, ChannelRefused
+from fleet.errors import ChannelError, ChannelRefused, how_to_install
 from fleet.model import alert_spec
 from fleet.model.notice import Notice
 
@@ -24,7 +24,7 @@ class Apprise:
         try:
             told = await asyncio.to_thread(_notify, url, rendered.body)
         except ImportError as exc:
-            raise ChannelRefused("apprise is not installed: pip install 'agent-fleet[apprise]'") from exc
+            raise ChannelRefused(f"apprise is not installed: {how_to_install('apprise')}") from exc
         if told is None:
             raise ChannelRefused("its variable holds no address that apprise knows")
         if not told:

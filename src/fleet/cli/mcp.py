@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.errors import Conflict, ProgramMissing, UsageError
+from fleet.errors import Conflict, ProgramMissing, UsageError, how_to_install
 
 if TYPE_CHECKING:
     from fleet.api.mcp.server import Offer
@@ -62,7 +62,7 @@ def _require_sdk() -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
-        raise ProgramMissing("the MCP SDK is not installed", hint="pip install 'agent-fleet[mcp]'")
+        raise ProgramMissing("the MCP SDK is not installed", hint=how_to_install("mcp"))
 
 
 async def _stdio(offer: Offer) -> None:

@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
-from fleet.errors import FleetError, ProgramMissing, StoreBusy, StoreError, StoreFull, StoreReadOnly, StoreUnreachable
+from fleet.errors import (
+    FleetError,
+    ProgramMissing,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+    how_to_install,
+)
 from fleet.model.states import TaskState
 from fleet.store import migrate
 from fleet.store.clock import Clock, utc_ms
@@ -27,7 +36,7 @@ try:
     from psycopg import errors, sql
 except ImportError as exc:
     raise ProgramMissing(
-        "the store is on PostgreSQL, but psycopg is not installed", hint="pip install 'agent-fleet[postgres]'"
+        "the store is on PostgreSQL, but psycopg is not installed", hint=how_to_install("psycopg[binary]")
     ) from exc
 
 T = TypeVar("T")
