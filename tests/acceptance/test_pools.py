@@ -32,6 +32,9 @@ def test_the_example_flow(pools: Pools) -> None:
     )
     assert done.lines[0] == "worker   kite-1"
     assert "watch    fleet pool attach kite-1" in done.lines
+    assert (
+        pools.tmux("display-message", "-p", "-t", "kite-dev", "#W") == "agent:running\n"
+    )  # what an attached person sees
     assert "Setting up..." in done.err
     assert "kite-1: the task was delivered (its hook and its own record have it)" in done.err
     uid = done.lines[1].split()[1]

@@ -125,7 +125,7 @@ open_windows() {
     find_windows
     if [ -z "$shell_window" ]; then tm new-window -d -n shell -t "=$session:" -c "$place"; fi
     if [ -z "$agent_window" ]; then
-        tm new-window -d -n agent -t "=$session:" -c "$place" "printf 'No agent was started here yet.\n'; sleep 1"
+        tm new-window -n agent -t "=$session:" -c "$place" "printf 'No agent was started here yet.\n'; sleep 1"
     fi
     find_windows
     for each in "$shell_window" "$agent_window"; do
