@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from pathlib import Path
 
@@ -9,7 +11,10 @@ from fleet.store.engine import Tx
 from fleet.store.sqlite.reader import SqliteReader
 from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
+from fleet.testing.audit import audit
 from fleet.testing.builders import a_task
+from tests.support.children import child
+from tests.support.disks import small_disk
 
 LOG_PAGES = 300
 FRAME = 4096 + 24  # a page and its header
@@ -64,3 +69,53 @@ def test_a_reader_holds_the_log_and_lets_it_go(tmp_path: Path) -> None:
     assert pages(tmp_path) < held + 2 * LOG_PAGES
     reader.close()
     store.close()
+
+
+def test_a_process_that_writes_on_gives_the_log_its_room_at_once(tmp_path: Path) -> None:
+    """A supervisor's commits never make the file longer; a command leaves no such file behind."""
+    store = Store(writer(tmp_path))
+    fill(store, 1)
+    assert pages(tmp_path) < LOG_PAGES // 4
+    store.join("sup", machine="here", pid=1, seconds=60).result()
+    roomy = pages(tmp_path)
+    assert roomy > LOG_PAGES
+    fill(store, 200)
+    assert pages(tmp_path) == roomy
+    store.close()
+    assert not (tmp_path / "fleet.db-wal").exists()
+    again = Store(writer(tmp_path))
+    assert len(again.tasks(None, limit=1000)) == 201
+    again.close()
+
+
+def test_what_a_killed_process_committed_is_found_before_the_zeros(tmp_path: Path) -> None:
+    """The room behind the last commit is not taken for a part of the log."""
+
+    def write(saying: int) -> None:
+        store = Store(writer(tmp_path))
+        store.join("sup", machine="here", pid=1, seconds=60).result()
+        fill(store, 5)
+        os.write(saying, b"written\n")
+        signal.pause()
+
+    with child(write) as process:
+        assert process.line() == "written"
+        process.send(signal.SIGKILL)
+        process.wait()
+    assert pages(tmp_path) > LOG_PAGES
+    store = Store(writer(tmp_path))
+    fill(store, 1)
+    assert len(store.tasks(None, limit=1000)) == 6
+    audit(store)
+    store.close()
+
+
+def test_a_disk_without_that_much_room_keeps_what_it_has(tmp_path: Path) -> None:
+    """Where the room does not fit nothing of it is kept: the disk is for what is committed."""
+    with small_disk(tmp_path / "disk", kilobytes=1024) as disk:
+        store = Store(writer(disk))
+        store.join("sup", machine="here", pid=1, seconds=60).result()
+        assert pages(disk) < LOG_PAGES // 4
+        fill(store, 3)
+        assert len(store.tasks(None)) == 3
+        store.close()

@@ -12,51 +12,91 @@ from fleet.errors import StoreBusy
 
 
 class FileLock:
-    """Held by one writer at a time, of all processes; those that wait are served in turn."""
+    """Held by one writer at a time, of all threads and processes; those that wait are served in turn.
+
+    A lock alone is not fair: who lets go of it and asks again has it before the one that is being woken. So there is a
+    place in front of it, `FILE.next`, and one must stand there to ask for the lock. Who has the lock keeps the place
+    until it is nearly done (`next_please`): the next one is there when the lock is let go, and who has just had it
+    queues behind everybody else.
+    """
 
     def __init__(self, path: Path, seconds: float) -> None:
-        self.path = path
+        import threading
+
+        self._mutex = threading.Lock()
+        self._paths = (Path(f"{path}.next"), path)
         self._seconds = seconds
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._place = self._lock = -1
+        self._stands = False  # in front of the lock
+        self._open()
 
     def __enter__(self) -> None:
+        self._mutex.acquire()
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._wait()
+            self._take()
+        except BaseException:
+            self._mutex.release()
+            raise
+        self._stands = True
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        self.next_please()
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        self._mutex.release()
+
+    def next_please(self) -> None:
+        """What is left to do is short: the next one may step up."""
+        if self._stands:
+            self._stands = False
+            fcntl.flock(self._place, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = -1
+        for fd in (self._place, self._lock):
+            if fd >= 0:
+                os.close(fd)
+        self._place = self._lock = -1
+
+    def _open(self) -> None:
+        place, lock = self._paths
+        self._place = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError:
+            self.close()
+            raise
+
+    def _take(self) -> None:
+        try:
+            fcntl.flock(self._place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait()
 
     def _wait(self) -> None:
         """Blocking is fair and polling is not, but blocking has no deadline of its own."""
         try:
             with _Alarm(self._seconds):
-                return fcntl.flock(self._fd, fcntl.LOCK_EX)
+                return _block(self._place, self._lock)
         except TimeoutError:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)  # it may have come in the same moment
-            raise self._busy() from None
+            fcntl.flock(self._lock, fcntl.LOCK_UN)  # it may have come in the same moment
+            busy = self._busy()
+            fcntl.flock(self._place, fcntl.LOCK_UN)
+            raise busy from None
         except _NoAlarm:
             pass
-        turn = _Turn(os.dup(self._fd))
-        if not turn.wait(self._seconds):
+        if not _Turn(os.dup(self._place), os.dup(self._lock)).wait(self._seconds):
             busy = self._busy()
-            os.close(self._fd)  # the thread has its own: it lets go as soon as its turn comes
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            self.close()  # the thread has its own: it lets go as soon as its turn comes
+            self._open()
             raise busy
         return None
 
     def _busy(self) -> StoreBusy:
-        who = holder(self._fd)
+        who = holder(self._lock) or holder(self._place) or "another process"
         return StoreBusy(f"{who} has held the store's write lock for {self._seconds:g} s; nothing was written")
 
 
-def holder(fd: int) -> str:
+def holder(fd: int) -> str | None:
     """Who holds the lock on a file, as far as the system tells."""
     inode = str(os.fstat(fd).st_ino)
     with contextlib.suppress(OSError):
@@ -64,7 +104,12 @@ def holder(fd: int) -> str:
             words = line.split()
             if words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode:
                 return f"process {words[4]}"
-    return "another process"
+    return None
+
+
+def _block(place: int, lock: int) -> None:
+    fcntl.flock(place, fcntl.LOCK_EX)
+    fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 class _NoAlarm(Exception):
@@ -101,17 +146,17 @@ class _Alarm:
 class _Turn:
     """One place in the queue for a lock, which may be given up."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, place: int, lock: int) -> None:
         import threading
 
-        self._fd = fd
+        self._fds = (place, lock)
         self._mutex = threading.Lock()
         self._came = threading.Event()
         self._given_up = False
         threading.Thread(target=self._block, daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
-        """True when the turn came; then the lock is held through the caller's own descriptor."""
+        """True when the turn came; then the lock is held through the caller's own descriptors."""
         self._came.wait(seconds)
         with self._mutex:
             self._given_up = not self._came.is_set()
@@ -119,11 +164,12 @@ class _Turn:
 
     def _block(self) -> None:
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            _block(*self._fds)
             with self._mutex:
                 if not self._given_up:
                     self._came.set()
         except OSError:  # the turn does not come
             return
         finally:
-            os.close(self._fd)
+            for fd in self._fds:
+                os.close(fd)

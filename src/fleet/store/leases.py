@@ -36,6 +36,10 @@ class Leases:
         """Whether this process holds the lease."""
         return supervisor in self._held
 
+    def any(self) -> bool:
+        """Whether this process holds one."""
+        return bool(self._held)
+
     def is_held(self, supervisor: str) -> bool:
         """Whether the process that took the lease still lives."""
         if supervisor in self._held:

@@ -120,7 +120,7 @@ def restore(path: Path, mirror: Path, *, stamp: str, bells: Path, leases: Path) 
 
 
 def _family(path: Path) -> list[Path]:
-    return [path, Path(f"{path}-wal"), Path(f"{path}-shm"), Path(f"{path}.lock")]
+    return [Path(f"{path}{end}") for end in ("", "-wal", "-shm", ".lock", ".lock.next")]
 
 
 def _keep_aside(path: Path, stamp: str) -> list[Path]:

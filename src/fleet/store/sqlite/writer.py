@@ -7,7 +7,6 @@ gathered together.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,14 +14,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
-from fleet.errors import StoreBusy, StoreError
+from fleet.errors import StoreError
 from fleet.store import migrate
 from fleet.store.bell import Ringer, SocketBell
 from fleet.store.clock import Clock, utc_ms
 from fleet.store.filelock import FileLock
 from fleet.store.leases import Leases
 from fleet.store.pending import Answered, Pending, answer
-from fleet.store.sqlite import counts
+from fleet.store.sqlite import counts, log
 from fleet.store.sqlite.faults import meaning, refuse_damaged_version, refuse_network, translated
 from fleet.store.sqlite.group import Asked, Group
 from fleet.store.sqlite.reader import SqliteReader
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from fleet.store.engine import Tx
 
 T = TypeVar("T")
-LOG_PAGES = 4000  # with so many, the log is moved into the database
 OLDEST_SAFE = (3, 51, 3)  # before it, several writing processes could corrupt a WAL database
 
 
@@ -50,23 +48,19 @@ class SqliteWriter:
         grouped: bool = False,
         after_commit: Callable[[], None] | None = None,
         busy_seconds: float = 30,
-        log_pages: int = LOG_PAGES,
+        log_pages: int = log.PAGES,
     ) -> None:
         import threading
 
         self.path = path
         self._bells = bells
         self._name = str(path)
-        self._log_pages = log_pages
-        self._pages = 0  # of the log, now
-        self._checkpoint_at = log_pages
         self._taken_over = 0  # the last event that the counts were brought up to, as far as is known here
         self._clock = clock
         self._after_commit = after_commit
         self._leases = Leases(leases)
         self._reader: SqliteReader | None = None
         self._reading = threading.Lock()
-        self._writing = threading.Lock()
         refuse_network(path)
         with translated(path):
             self._lock = FileLock(Path(f"{path}.lock"), busy_seconds)
@@ -74,6 +68,7 @@ class SqliteWriter:
             try:
                 self._connection = self._open()
                 self._cursor = self._connection.cursor()
+                self._log = log.Log(self._connection, self._name, log_pages)
                 self._ringer = Ringer(bells)
             except BaseException:
                 self._lock.close()
@@ -124,7 +119,6 @@ class SqliteWriter:
                 os.chmod(self.path, 0o600)
             self._bring_up(connection, is_new=is_new)
             connection.pragma("synchronous", "full")
-            connection.set_wal_hook(self._note_wal)
             self._file = os.stat(self._name).st_ino
         except BaseException:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is not ours to write stays as it is
@@ -146,7 +140,7 @@ class SqliteWriter:
         """Run everything that has gathered and commit it together. What refuses one verb does not touch the others."""
         connection = self._connection
         try:
-            with self._writing, self._lock:
+            with self._lock:
                 if self._home.changed():
                     self._refuse_replaced()
                 before = connection.total_changes()
@@ -157,6 +151,8 @@ class SqliteWriter:
                         raise
                     answered = self._run(batch, apart=True)
                 changed = connection.total_changes() != before
+                if not self._log.has_room and self._leases.any():  # a process with a lease goes on writing
+                    self._log.make_room()
         except Exception as exc:
             meant = meaning(exc, self.path)
             if meant is not exc:
@@ -168,26 +164,8 @@ class SqliteWriter:
             if self._after_commit is not None:
                 self._after_commit()
         answer(answered)
-        if self._pages >= self._checkpoint_at:
-            self._checkpoint()
-
-    def _note_wal(self, connection: apsw.Connection, name: str, pages: int) -> int:  # noqa: ARG002  # SQLite's signature
-        if pages < self._pages:  # the log began anew
-            self._checkpoint_at = self._log_pages
-        self._pages = pages
-        return apsw.SQLITE_OK
-
-    def _checkpoint(self) -> None:
-        """Move what was committed from the log into the database: first without the lock, so that other writers go on
-        meanwhile; then, under it, the little that they have added. Only a log that was moved whole begins anew.
-
-        Not at once again: somebody reads what is in the log, or another process is at it.
-        """
-        self._checkpoint_at = self._pages + self._log_pages // 4
-        with contextlib.suppress(apsw.Error, StoreBusy):  # nothing is lost by leaving it to the next one
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            with self._writing, self._lock:
-                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if self._log.is_long:
+            self._log.move(self._lock)
 
     def _refuse_replaced(self) -> None:
         """What is written to a database that was put aside would be lost."""
@@ -218,6 +196,7 @@ class SqliteWriter:
                     answered.append((pending, None, exc))
             if tx.counted or tx.newest - self._taken_over >= counts.BEHIND:
                 self._taken_over = counts.keep_up(connection, tx.newest, tx.counted)
+            self._lock.next_please()
             execute("COMMIT")
         except BaseException:
             self._leases.present.clear()  # who was seen in what is now undone

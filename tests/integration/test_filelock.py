@@ -1,0 +1,47 @@
+"""The lock of the writers: who waits for it is served in turn."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from itertools import pairwise
+from pathlib import Path
+
+from fleet.store.filelock import FileLock
+from tests.support.children import child
+
+PROCESSES, TURNS = 4, 40
+WORK_SECONDS = 0.001  # long enough for the others to queue
+
+
+def test_who_has_had_the_lock_queues_behind_all_others(tmp_path: Path) -> None:
+    """Four processes that ask again as soon as they let go take turns; none gets it again over the others' heads."""
+    waiting, go = os.pipe()
+    turns = tmp_path / "turns"
+
+    def take_turns(name: str) -> None:
+        lock = FileLock(tmp_path / "lock", 30)
+        log = os.open(turns, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.close(go)
+        os.read(waiting, 1)
+        for _ in range(TURNS):
+            with lock:
+                time.sleep(WORK_SECONDS)
+                lock.next_please()
+                os.write(log, name.encode())
+                time.sleep(WORK_SECONDS)
+
+    with contextlib.ExitStack() as stack:
+        children = [
+            stack.enter_context(child(lambda _, name=name: take_turns(name)))  # type: ignore[misc]
+            for name in "abcdefgh"[:PROCESSES]
+        ]
+        os.close(go)
+        assert [each.wait() for each in children] == [0] * PROCESSES
+    os.close(waiting)
+    told = turns.read_text()
+    assert sorted(told) == sorted("abcd" * TURNS)
+    while_all_asked = told[: min(told.rindex(name) for name in set(told))]
+    again = sum(one == other for one, other in pairwise(while_all_asked))
+    assert again <= len(while_all_asked) // 4, told  # a lock alone: two of three
