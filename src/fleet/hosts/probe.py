@@ -16,10 +16,18 @@ from fleet.model.reach import Reach
 
 # Says who we are there; then, where a person asks, the facts; the last word is `fit`, or why it is not.
 # Of a coder's login it tells the time that stands in its file, and whether it can renew itself; never what is secret.
+# What the shell can do by itself it does: to start a program costs more than all else, and hundreds are asked at once.
 SCRIPT = r"""
-id -u
+uid=
+if [ -r /proc/self/status ]; then
+    while read -r key x uid x; do if [ "$key" = Uid: ]; then break; fi; done </proc/self/status
+fi
+echo "${uid:-$(id -u)}"
 if [ -n "$3" ]; then
-    now=$(date +%s) disk=$(df -Pk -- "${1:-.}" 2>/dev/null | awk 'NR == 2 { print $5 }') coder=no
+    now=$(date +%s) disk= coder=no
+    { read -r x; read -r x x x x disk x; } <<END
+$(df -Pk -- "${1:-.}" 2>/dev/null)
+END
     if command -v "$3" >/dev/null 2>&1; then coder=yes; fi
     printf '%s' "now=$now disk=$disk coder=$coder"
     for login in claude:.claude/.credentials.json:expiresAt codex:.codex/auth.json:last_refresh; do
@@ -34,7 +42,8 @@ if [ -n "$3" ]; then
 fi
 if [ -n "$1" ]; then
     if ! cd -- "$1" 2>/dev/null; then echo "there is no directory $1"; exit; fi
-    if ! mkdir -p .fleet/sessions 2>/dev/null || [ ! -w .fleet/sessions ]; then echo "$1 cannot be written"; exit; fi
+    if [ ! -d .fleet/sessions ]; then mkdir -p .fleet/sessions 2>/dev/null; fi
+    if [ ! -w .fleet/sessions ]; then echo "$1 cannot be written"; exit; fi
 fi
 if [ -n "$2" ] && ! command -v "$2" >/dev/null 2>&1; then echo "there is no program $2"; exit; fi
 echo fit

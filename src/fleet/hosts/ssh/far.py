@@ -7,7 +7,6 @@ for each exchange, tell our output from whatever a login prints, and the far sid
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Sequence
 
@@ -15,6 +14,7 @@ from fleet.errors import TransportError
 from fleet.hosts.unpacking import WHY_NOT, apart
 
 PLAIN = frozenset(b' "#$%&()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~')
+_ESCAPES = {byte: f"\\0{byte:03o}" for byte in range(256) if byte not in PLAIN}
 BLOCK = 4096
 
 # The program is in the login's process group. Our end of its stdin is the lifeline: when it closes, we are gone.
@@ -89,7 +89,7 @@ fi
 
 def line_for(script: str) -> str:
     """The line that makes any login shell run a piece of sh."""
-    escaped = "".join(chr(byte) if byte in PLAIN else f"\\0{byte:03o}" for byte in os.fsencode(script))
+    escaped = os.fsencode(script).decode("latin-1").translate(_ESCAPES)
     return f"""exec sh -c 'eval "$(printf %b "$0")"' '{escaped}'"""
 
 
@@ -154,7 +154,7 @@ class Answer:
 
     def __init__(self, mark: str) -> None:
         self._first = f"\n{mark}\n".encode()
-        self._last = re.compile(rb"\n" + mark.encode() + rb" (\w+)\n")
+        self._last = f"\n{mark} ".encode()
 
     def begin(self, data: bytes) -> bytes | None:
         """What follows the first mark; None while it has not come."""
@@ -164,7 +164,6 @@ class Answer:
     def end(self, stderr: bytes) -> tuple[str, bytes] | None:
         """The code and what the far side wrote to stderr; None when it did not come to its end."""
         said = self.begin(stderr)
-        found = self._last.search(said) if said is not None else None
-        if said is None or found is None:
-            return None
-        return found[1].decode(), said[: found.start()]
+        before, last, rest = (said or b"").rpartition(self._last)
+        code, ended, _ = rest.partition(b"\n")
+        return (code.decode(), before) if last and ended else None
