@@ -25,6 +25,9 @@ VALUES = {
 }
 
 
+argparse._ = str  # type: ignore[attr-defined]  # its few words stay as they are: to look for others' costs each start 1 ms
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors look like all other errors of Fleet."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import msgspec
 
 from fleet.errors import Fenced, NotFound
@@ -14,13 +17,17 @@ from fleet.store.engine import Tx
 
 _encode = msgspec.json.Encoder().encode
 _task = msgspec.json.Decoder(Task).decode
-_session = msgspec.json.Decoder(Session).decode
-_progress = msgspec.json.Decoder(Progress).decode
 
 READY = "ready"  # the shelf of a queued task whose needs are all completed
 UNVERIFIED = "unverified"  # the shelf of a partial task that waits for a verifier; every other shelf is a state
 STATE_OF_SHELF: dict[str, str] = {READY: TaskState.QUEUED.value, UNVERIFIED: TaskState.PARTIAL.value}
 PASSED = frozenset({TaskState.QUEUED, *IN_PROGRESS})  # states that are not counted at every step, but when asked
+
+
+@cache
+def _session() -> Callable[[str], Session]:
+    """What reads a session, made when one is first read: commands that look at tasks only start faster without."""
+    return msgspec.json.Decoder(Session).decode
 
 
 def encode(value: object) -> str:
@@ -89,7 +96,7 @@ def session(tx: Tx, session_id: str) -> Session:
 def live(tx: Tx, session_id: str, *, lock: str = "") -> Session | None:
     """A session that is open."""
     rows = tx.rows(f"SELECT live FROM tasks WHERE uid = ?{lock}", task_of(session_id))
-    found = _session(rows[0][0]) if rows and rows[0][0] else None
+    found = _session()(rows[0][0]) if rows and rows[0][0] else None
     return found if found is not None and found.id == session_id else None
 
 
@@ -97,7 +104,7 @@ def owned(tx: Tx, fence: Fence) -> tuple[Task, Session]:
     """The task and session that a fence gives the right to write about."""
     rows = tx.rows(f"SELECT doc, head, hash, live FROM tasks WHERE uid = ?{tx.for_update}", task_of(fence.session))
     if rows and rows[0][3]:
-        found = _session(rows[0][3])
+        found = _session()(rows[0][3])
         if found.id == fence.session and found.epoch == fence.epoch:
             return held(tx, *rows[0][:3]), found
     known = session(tx, fence.session)
@@ -110,7 +117,7 @@ def progress(tx: Tx, session_id: str) -> Progress:
     """How far the reading of a session has come."""
     rows = tx.rows("SELECT doc FROM progress WHERE session = ?", session_id)
     if rows:
-        return _progress(rows[0][0])
+        return msgspec.json.decode(rows[0][0], type=Progress)
     session(tx, session_id)  # there is one, and nothing of it has been read
     return Progress()
 
