@@ -22,7 +22,8 @@ CONFIG = (
     *("section", "machines", "pools", "alerting", "serving"),
 )
 SHARED = {
-    *("fleet", "fleet.errors", "fleet.front", "fleet.front.local", "fleet.wiring"),
+    *("fleet", "fleet.errors", "fleet.front", "fleet.front.local"),
+    *("fleet.wiring", "fleet.wiring.named", "fleet.wiring.stores"),
     *("fleet.cli", "fleet.cli.app", "fleet.cli.commands", "fleet.cli.context", "fleet.cli.parsing"),
     *("fleet.config", *(f"fleet.config.{name}" for name in CONFIG)),
     *("fleet.model", *(f"fleet.model.{name}" for name in MODEL)),

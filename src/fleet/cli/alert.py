@@ -89,7 +89,7 @@ def show_payload(args: argparse.Namespace, context: Context) -> int:
     from fleet.model.alert import AlertKind
     from fleet.model.alert_spec import channel_kind
     from fleet.projections.alerts import dry_run
-    from fleet.wiring import load_channel
+    from fleet.wiring.named import load_channel
 
     adapter = _adapter(args, context)
     found = dry_run(

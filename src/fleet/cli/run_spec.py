@@ -133,7 +133,7 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
     from fleet.cli.add import directory
     from fleet.control.specs import read_alerts, read_spec, with_defaults
     from fleet.plugins import check_coder
-    from fleet.wiring import spec_coders
+    from fleet.wiring.named import spec_coders
 
     settings = context.settings
     if args.coder:
@@ -147,7 +147,7 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
 
 def _plan(found: ReadSpec, most: int, args: argparse.Namespace, context: Context) -> Plan:
     from fleet.projections.plan import plan
-    from fleet.wiring import spec_coders
+    from fleet.wiring.named import spec_coders
 
     configured = context.settings.supervisor
     coder = args.coder or configured.coder

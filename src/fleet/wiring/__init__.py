@@ -6,110 +6,35 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from fleet.config.environment import environ
-from fleet.config.home import Home, require
+from fleet.config.home import Home
 from fleet.config.settings import Settings
-from fleet.errors import StoreCorrupt
+from fleet.wiring.named import checked_coders, load_channel, load_coder, open_source
+from fleet.wiring.named import init_beads as init_beads
+from fleet.wiring.named import open_transport as open_transport
+from fleet.wiring.stores import make_store as make_store
+from fleet.wiring.stores import mirroring as mirroring
+from fleet.wiring.stores import open_reads as open_reads
+from fleet.wiring.stores import open_store as open_store
+from fleet.wiring.stores import prepare_store as prepare_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleet.api.desk import Desk
-    from fleet.channels.channel import Channel
-    from fleet.coders.coder import Coder
     from fleet.control.alerting import Alerting
     from fleet.control.control import Control
     from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
     from fleet.control.pools import PoolVerbs
-    from fleet.control.specs import Coders
     from fleet.front.local import LocalFront
     from fleet.front.remote import RemoteFront
-    from fleet.hosts.kinds import HostKind
     from fleet.hosts.pool_worker import PoolWorker
-    from fleet.hosts.transport import Transport
-    from fleet.model.reach import Reach
     from fleet.policy.allocation import Member
-    from fleet.sources.source import Source
-    from fleet.store.engine import Engine
     from fleet.store.reads import Reads
     from fleet.store.store import Store
     from fleet.supervisor.house import House, Only, OnlyPools, OnlyVerify
     from fleet.supervisor.journal import Echo
     from fleet.supervisor.messenger import Messenger
-
-
-def open_reads(home: Home, settings: Settings) -> Reads:
-    """The store, for looking only. Never creates a home or a ledger."""
-    from fleet.store.reads import Reads
-
-    require(home)
-    if settings.store.url:
-        return Reads(_postgres(home, settings), prefix=settings.queue.prefix)
-    from fleet.store.sqlite.reader import SqliteReader
-
-    _refuse_lost(home)
-    return Reads(SqliteReader(home.db, bells=home.bells, leases=home.leases), prefix=settings.queue.prefix)
-
-
-def open_store(home: Home, settings: Settings, *, grouped: bool = False) -> Store:
-    """The store, for writing too. The home must be there; its schema is brought up to date."""
-    require(home)
-    return make_store(home, settings, grouped=grouped)
-
-
-def make_store(home: Home, settings: Settings, *, grouped: bool = False) -> Store:
-    """The store, made if it is not there yet."""
-    from fleet.store.store import Store
-
-    if settings.store.url:
-        engine: Engine = _postgres(home, settings, create=True, grouped=grouped)
-    else:
-        from fleet.store.sqlite.writer import SqliteWriter
-
-        _refuse_lost(home)
-        engine = SqliteWriter(home.db, bells=home.bells, leases=home.leases, grouped=grouped)
-    return Store(engine, prefix=settings.queue.prefix)
-
-
-def prepare_store(home: Home, settings: Settings, *, force: bool) -> list[str]:
-    """Make the store, or bring it up to date. `force` also replaces a damaged SQLite database. Returns notes."""
-    notes = []
-    if force and not settings.store.url:
-        from fleet.store.restore import is_sound
-
-        if _is_lost(home) or (home.db.exists() and not is_sound(home.db)):
-            notes.append(_restore(home))
-    with closing(make_store(home, settings)) as store:
-        mirroring(home, settings, store)()
-    return notes
-
-
-def _restore(home: Home) -> str:
-    import time
-
-    from fleet.store.restore import restore
-
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    back = restore(home.db, home.mirror, stamp=stamp, bells=home.bells, leases=home.leases)
-    lost = f", {back.dropped} could not be placed" if back.dropped else ""
-    kept = ", ".join(path.name for path in back.aside)
-    if not kept:
-        return f"the database was missing and is built anew from {back.events} events{lost}"
-    return f"the database was damaged and is built anew from {back.events} events{lost}; the old one is kept as {kept}"
-
-
-def _is_lost(home: Home) -> bool:
-    """Whether the database is gone from a home whose mirror still tells of it."""
-    return not home.db.exists() and home.mirror.exists() and home.mirror.stat().st_size > 0
-
-
-def _refuse_lost(home: Home) -> None:
-    """Beginning an empty ledger in the place of a lost one would hide the loss."""
-    if _is_lost(home):
-        raise StoreCorrupt(
-            f"{home.db} is missing, but {home.mirror.name} tells of a ledger",
-            hint="run `fleet init --force`: it builds the database anew from fleet.jsonl",
-        )
 
 
 def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Control:
@@ -177,7 +102,7 @@ def open_front(
         settings=settings,
         reads=reads or cache(lambda: opened.enter_context(closing(open_reads(home, settings())))),
         control=control or (lambda by: make_control(home, settings(), store(), by=by or whoami(), after=after())),
-        coders=_checked_coders,
+        coders=checked_coders,
         base=os.getcwd,
         close=opened.close,
     )
@@ -260,15 +185,6 @@ def open_pools(home: Home, settings: Settings, reads: Reads) -> PoolVerbs:
     )
 
 
-def init_beads(home: Home, settings: Settings, force: bool) -> str | None:
-    """Let bd make its queue in the home, where that is the source; returns what there is to say about it."""
-    if settings.queue.source != "beads":
-        return None
-    from fleet.sources.beads import init_beads
-
-    return init_beads(home, prefix=settings.queue.prefix, force=force, env=environ())
-
-
 def open_house(
     home: Home,
     settings: Settings,
@@ -312,78 +228,6 @@ def open_house(
     )
 
 
-def open_transport(reach: Reach, settings: Settings, home: Home) -> Transport:
-    """The way to a machine that the settings or a spec describe. Nothing is connected yet."""
-    from fleet import plugins
-
-    environment = environ()
-    if reach.kind == "sprite":  # its token may also stand in the home, which is where cron and systemd find it
-        from fleet.config.secrets import lookup
-
-        environment = {**environment, settings.sprites.token_env: lookup(home, settings.sprites.token_env) or ""}
-    kind: HostKind = plugins.load("hosts", reach.kind)
-    return kind.transport(reach, environment, settings)
-
-
-def open_source(home: Home, settings: Settings) -> Source | None:
-    """The outside queue that feeds this home's, if there is one. It need not answer yet."""
-    if settings.queue.source != "beads":
-        return None
-    from fleet.sources.beads import Bd, find_bd
-    from fleet.sources.beads_source import BeadsSource
-
-    return BeadsSource(home, lambda: Bd(home, find_bd(environ()), environ()))
-
-
-def load_coder(name: str, settings: Settings) -> Coder:
-    """A coder by its name: of the settings, of a file, or registered."""
-    from fleet import plugins
-
-    options = settings.coders.get(name)
-    if options is not None and options.argv:
-        from fleet.coders.template import TemplateCoder
-
-        limit = options.context_limit or None
-        return TemplateCoder(name, options.argv, output=options.output, secrets=options.secrets, context_limit=limit)
-    if options is not None and options.python:
-        made: Coder = plugins.load_file(options.python)
-        return made
-    found: Coder = plugins.load("coders", name)
-    return found
-
-
-def spec_coders(settings: Settings, default: str) -> Coders:
-    """What is to be known of coders to read a spec; each is loaded once."""
-    from functools import cache
-
-    from fleet.control.specs import Coders
-    from fleet.plugins import check_coder
-
-    load = cache(lambda name: load_coder(name, settings))
-    return Coders(
-        default=default,
-        check=lambda name: check_coder(name, settings.own_coders),
-        permissions=lambda name, task: load(name).permissions(task.worker.tools, task.worker.tool_profile),
-    )
-
-
-def _checked_coders(settings: Settings, coder: str | None) -> Coders:
-    """The coders of a spec; `coder` is for tasks that name none, in the place of the settings' own."""
-    from fleet.plugins import check_coder
-
-    if coder:
-        check_coder(coder, settings.own_coders)
-    return spec_coders(settings, coder or settings.supervisor.coder)
-
-
-def load_channel(kind: str) -> Channel:
-    """A channel by the name that it is registered by."""
-    from fleet import plugins
-
-    made: Channel = plugins.load("channels", kind)
-    return made
-
-
 def open_alerting(home: Home, settings: Settings, say: Callable[[str], object]) -> Alerting:
     """The verbs of alerts, in the name of whoever runs this."""
     from fleet.channels.http import HttpCarrier
@@ -411,16 +255,6 @@ def open_messenger(home: Home, settings: Settings) -> Messenger:
     return Messenger(open_house(home, settings, coder=None, model=None, echo=None, name=name))
 
 
-def mirroring(home: Home, settings: Settings, reads: Reads) -> Callable[[], object]:
-    """What keeps fleet.jsonl up with the ledger, or nothing."""
-    wanted = settings.store.mirror == "on" or (settings.store.mirror == "auto" and not settings.store.url)
-    if not wanted:
-        return lambda: None
-    from fleet.store.mirror import Mirror
-
-    return Mirror(home.mirror, reads).catch_up
-
-
 def whoami() -> str:
     """The person on whose behalf this process acts."""
     for name in ("FLEET_ACTOR", "USER", "LOGNAME"):
@@ -432,12 +266,3 @@ def whoami() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
-
-
-def _postgres(home: Home, settings: Settings, *, create: bool = False, grouped: bool = False) -> Engine:
-    from fleet.config.secrets import lookup
-    from fleet.store.postgres import PostgresEngine
-
-    store = settings.store
-    password = lookup(home, store.password_env) if store.password_env else None
-    return PostgresEngine(store.url, schema=store.schema, password=password, create=create, grouped=grouped)
