@@ -41,13 +41,15 @@ class Log:
         self.has_room = True
         whole = HEADER + FRAME * (self._most + self._most // 4)
         with contextlib.suppress(OSError), open(self._path, "r+b", buffering=0) as file:
-            before = size = os.fstat(file.fileno()).st_size
+            fd = file.fileno()
+            before = size = os.fstat(fd).st_size
             try:
                 while size < whole:
-                    size += os.pwrite(file.fileno(), bytes(min(PIECE, whole - size)), size)
-                os.fdatasync(file.fileno())
+                    size += os.pwrite(fd, bytes(min(PIECE, whole - size)), size)
+                if size > before:
+                    os.fdatasync(fd)
             except OSError:  # a full disk has better uses for what is left of it
-                os.ftruncate(file.fileno(), before)
+                os.ftruncate(fd, before)
 
     def move(self, lock: contextlib.AbstractContextManager[None]) -> None:
         """Move what was committed into the database: first without the lock, so that other writers go on meanwhile;
