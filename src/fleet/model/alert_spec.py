@@ -7,8 +7,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from fleet.model.alert import AlertKind
-
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$(?!\n)"
 Variable = Annotated[
@@ -29,6 +27,16 @@ Name = Annotated[
 ]
 Word = Annotated[str, Meta(min_length=1, max_length=256)]
 Severity = Literal["critical", "error", "warning", "info"]
+AlertEvent = Literal[
+    "stale",
+    "restart_exhausted",
+    "needs_human",
+    "budget_exceeded",
+    "verifier_failed",
+    "run_completed",
+    "host_unhealthy",
+    "host_recovered",
+]
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -89,7 +97,7 @@ Adapter = Slack | Discord | Webhook | PagerDuty | Console | Apprise | Plugin
 class Route(_Part, frozen=True, kw_only=True):
     """Events of these classes go to that adapter."""
 
-    events: Annotated[tuple[AlertKind, ...], Meta(description="None named: all of them.")] = ()
+    events: Annotated[tuple[AlertEvent, ...], Meta(description="None named: all of them.")] = ()
     adapter: Annotated[str, Meta(description="The name of an adapter.")]
     labels: Annotated[dict[str, str], Meta(description="Only of tasks and runs that have all of these labels.")] = {}
     teams: Annotated[
