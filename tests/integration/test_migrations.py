@@ -23,7 +23,8 @@ from fleet.model.task import Task
 from fleet.model.terms import Terms
 from fleet.store import migrate
 from fleet.store.leases import Leases
-from fleet.store.postgres import PostgresEngine, PostgresTx
+from fleet.store.postgres.engine import PostgresEngine
+from fleet.store.postgres.tx import PostgresTx
 from fleet.store.restore import is_sound
 from fleet.store.sqlite.reader import SqliteReader
 from fleet.store.sqlite.tx import SqliteTx

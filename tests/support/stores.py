@@ -6,7 +6,7 @@ import itertools
 import time
 from pathlib import Path
 
-from fleet.store.postgres import PostgresEngine
+from fleet.store.postgres.engine import PostgresEngine
 from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
 

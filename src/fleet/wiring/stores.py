@@ -103,7 +103,7 @@ def _refuse_lost(home: Home) -> None:
 
 def _postgres(home: Home, settings: Settings, *, create: bool = False, grouped: bool = False) -> Engine:
     from fleet.config.secrets import lookup
-    from fleet.store.postgres import PostgresEngine
+    from fleet.store.postgres.engine import PostgresEngine
 
     store = settings.store
     password = lookup(home, store.password_env) if store.password_env else None
