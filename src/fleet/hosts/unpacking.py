@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
+Exchange = Callable[[str, bytes], Awaitable[tuple[str, bytes, bytes]]]  # a body and its stdin: code, stdout, stderr
 SHARED = ".shared"
 ABSENT = "absent"  # the code when the shared programs are not over there yet
 KEPT = ("PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
@@ -30,9 +31,15 @@ fi
 """
 
 
-def body(directory: str) -> str:
-    """What takes the functions; it leaves its `code`."""
-    return BODY % {"folder": shlex.quote(directory.rpartition("/")[0] or "/")}
+async def unpack(
+    exchange: Exchange, directory: str, files: Mapping[str, bytes], shared: Mapping[str, bytes], then: bytes = b""
+) -> tuple[str, bytes, bytes]:
+    """What the last exchange gave; the shared programs are sent only where they are not over there yet."""
+    for whole in (False, True):
+        done = await exchange(_body(directory), _unpacking(directory, files, shared, whole=whole) + then)
+        if done[0] != ABSENT:
+            break
+    return done
 
 
 def apart(words: str) -> str:
@@ -56,7 +63,12 @@ def digest(programs: Mapping[str, bytes]) -> str:
     return sha256(b"".join(parts)).hexdigest()[:16]
 
 
-def unpacking(directory: str, files: Mapping[str, bytes], shared: Mapping[str, bytes], *, whole: bool) -> bytes:
+def _body(directory: str) -> str:
+    """What takes the functions; it leaves its `code`."""
+    return BODY % {"folder": shlex.quote(directory.rpartition("/")[0] or "/")}
+
+
+def _unpacking(directory: str, files: Mapping[str, bytes], shared: Mapping[str, bytes], *, whole: bool) -> bytes:
     """The functions and their call. `whole`: with the shared programs themselves, not only by their name."""
     kept = f"{directory.rpartition('/')[0]}/{SHARED}/{digest(shared)}"
     lines = [

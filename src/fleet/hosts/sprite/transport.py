@@ -13,7 +13,7 @@ from fleet.hosts.sprite.api import SpriteApi
 from fleet.hosts.sprite.awake import HOLD_SOCKET, hold_program
 from fleet.hosts.sprite.presence import Doubt, Presence, Seen, check
 from fleet.hosts.transport import Completed
-from fleet.hosts.unpacking import ABSENT, body, launching, unpacking
+from fleet.hosts.unpacking import ABSENT, launching, unpack
 
 LONGEST_ADDRESS = 8000  # bytes of words that are sent in the address; more go on stdin
 MOST_OUTPUT = 1 << 26  # of one run
@@ -60,8 +60,7 @@ class SpriteTransport:
         return done.stdout[begin : begin + limit]
 
     async def unpack(self, directory: str, files: Mapping[str, bytes], *, shared: Mapping[str, bytes]) -> None:
-        """All by one command; the shared programs are sent only where they are not over there yet."""
-        await self._unpack(directory, files, shared, b"")
+        self._written(directory, *await unpack(self._exchange, directory, files, shared))
 
     async def begin(
         self,
@@ -72,20 +71,8 @@ class SpriteTransport:
         argv: Sequence[str],
         stdin: bytes,
     ) -> bytes:
-        return await self._unpack(directory, files, shared, launching(argv, stdin))
-
-    async def _unpack(
-        self, directory: str, files: Mapping[str, bytes], shared: Mapping[str, bytes], then: bytes
-    ) -> bytes:
-        for whole in (False, True):
-            script = unpacking(directory, files, shared, whole=whole) + then
-            done = await self.run(["sh", "-c", body(directory) + TOLD], stdin=script)
-            if done.code != ABSENT_CODE:
-                break
-        if done.code:
-            error = HostFull if b"No space left" in done.stderr else TransportError
-            raise error(f"cannot write {directory} on sprite {self._name}: {_text(done.stderr) or 'it failed'}")
-        return done.stdout
+        then = launching(argv, stdin)
+        return self._written(directory, *await unpack(self._exchange, directory, files, shared, then))
 
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         from fleet.hosts.sprite.command import STDOUT, running
@@ -116,6 +103,18 @@ class SpriteTransport:
     async def seen(self) -> Seen:
         """What the API says of the sprite, without waking it; needs no websocket."""
         return await check(self._api, self._doubt, self._name, time.monotonic())
+
+    async def _exchange(self, body: str, stdin: bytes) -> tuple[str, bytes, bytes]:
+        """The code that a body left, and what it printed: by one command, whose own code can only be a number."""
+        done = await self.run(["sh", "-c", body + TOLD], stdin=stdin)
+        return ABSENT if done.code == ABSENT_CODE else str(done.code), done.stdout, done.stderr
+
+    def _written(self, directory: str, code: str, stdout: bytes, stderr: bytes) -> bytes:
+        """What the exchange that wrote it printed."""
+        if code != "0":
+            error = HostFull if b"No space left" in stderr else TransportError
+            raise error(f"cannot write {directory} on sprite {self._name}: {_text(stderr) or 'it failed'}")
+        return stdout
 
     async def _run(self, argv: Sequence[str], stdin: bytes) -> tuple[int, bytes, bytes, str]:
         from fleet.hosts.sprite.command import STDERR, STDOUT, running

@@ -16,7 +16,7 @@ from fleet.hosts.ssh.address import SshAddress
 from fleet.hosts.ssh.client import client, failure
 from fleet.hosts.ssh.connection import Connection, Gate, was_not_asked, was_refused
 from fleet.hosts.transport import Completed
-from fleet.hosts.unpacking import ABSENT, body, launching, unpacking
+from fleet.hosts.unpacking import launching, unpack
 
 CHUNK = 1 << 16
 CHANNELS = 8  # at once on the connection; servers allow ten, and a stream or two are open all the time
@@ -43,9 +43,7 @@ class SshTransport:
         return Completed(int(code), stdout, stderr)
 
     async def put(self, path: str, data: bytes) -> None:
-        code, _, stderr = await self._exchange(far.put_body(path, data, secrets.token_hex(6)), data)
-        if code != "0":
-            raise _refused(f"cannot write {path} on host {self._address.host}", stderr)
+        self._written(path, *await self._exchange(far.put_body(path, data, secrets.token_hex(6)), data))
 
     async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
         code, stdout, stderr = await self._exchange(far.get_body(path, offset, limit))
@@ -55,8 +53,7 @@ class SshTransport:
         return stdout[begin : begin + limit]
 
     async def unpack(self, directory: str, files: Mapping[str, bytes], *, shared: Mapping[str, bytes]) -> None:
-        """All in one exchange; the shared programs are sent only where they are not over there yet."""
-        await self._unpack(directory, files, shared, b"")
+        self._written(directory, *await unpack(self._exchange, directory, files, shared))
 
     async def begin(
         self,
@@ -67,19 +64,8 @@ class SshTransport:
         argv: Sequence[str],
         stdin: bytes,
     ) -> bytes:
-        return await self._unpack(directory, files, shared, launching(argv, stdin))
-
-    async def _unpack(
-        self, directory: str, files: Mapping[str, bytes], shared: Mapping[str, bytes], then: bytes
-    ) -> bytes:
-        for whole in (False, True):
-            script = unpacking(directory, files, shared, whole=whole) + then
-            code, stdout, stderr = await self._exchange(body(directory), script)
-            if code != ABSENT:
-                break
-        if code != "0":
-            raise _refused(f"cannot write {directory} on host {self._address.host}", stderr)
-        return stdout
+        then = launching(argv, stdin)
+        return self._written(directory, *await unpack(self._exchange, directory, files, shared, then))
 
     async def launch(self, argv: Sequence[str], *, stdin: bytes) -> bytes:
         """Also b"" where the host cannot: that is no error, there is another way to start it."""
@@ -114,6 +100,12 @@ class SshTransport:
     async def close(self) -> None:
         """End the shared connection at once; else it ends by itself a while after its last use."""
         await self._connection.close()
+
+    def _written(self, path: str, code: str, stdout: bytes, stderr: bytes) -> bytes:
+        """What the exchange that wrote it printed."""
+        if code != "0":
+            raise _refused(f"cannot write {path} on host {self._address.host}", stderr)
+        return stdout
 
     async def _first(self, body: str, stdin: bytes) -> tuple[str, bytes, bytes] | None:
         """A command that opens the connection itself: one client in the place of two. None where it is or gets open.
