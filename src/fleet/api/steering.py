@@ -33,12 +33,17 @@ def _task(word: str) -> Subject:
     return lambda reads: reads.find(word).uid
 
 
+def _why(data: Reason | None, done: str) -> str:
+    """The reason that was given; else what was done, and from where."""
+    return (data and data.reason) or f"{done} {BY}"
+
+
 @steering("/v1/fleet/workers/{worker_id:str}/interrupt", tags=["workers"], status_code=202)
 async def interrupt(
     worker_id: Word, deed: NamedDependency[Deed], data: JSONBody[Reason | None] = None
 ) -> Response[Intent]:
     """End the session of a worker, a task or a session; its task waits for a person, and no attempt is used."""
-    word, why = checked(worker_id), (data and data.reason) or f"interrupted {BY}"
+    word, why = checked(worker_id), _why(data, "interrupted")
     return await deed.do(lambda front: front.interrupt(word, why), _task(word))
 
 
@@ -47,8 +52,7 @@ async def restart(
     worker_id: Word, deed: NamedDependency[Deed], data: JSONBody[Restart | None] = None
 ) -> Response[TaskDetail | Intent]:
     """Run a task again: end its live session first (202), or take back its end (200)."""
-    word, said = checked(worker_id), data or Restart()
-    why = said.reason or f"restarted {BY}"
+    word, said, why = checked(worker_id), data or Restart(), _why(data, "restarted")
     return await deed.do(
         lambda front: front.restart(word, why, force=said.force, abandon=said.abandon),
         lambda reads: inspect(reads, word).task,
@@ -60,7 +64,7 @@ async def stop_task(
     worker_id: Word, deed: NamedDependency[Deed], data: JSONBody[Reason | None] = None
 ) -> Response[Stopped]:
     """Cancel a task, by its own id or that of its worker or session; what needs it is skipped."""
-    word, why = checked(worker_id), (data and data.reason) or f"stopped {BY}"
+    word, why = checked(worker_id), _why(data, "stopped")
     return await deed.do(lambda front: front.stop(word, why), _task(word))
 
 
@@ -69,7 +73,7 @@ async def stop_run(
     run_id: Word, deed: NamedDependency[Deed], data: JSONBody[Reason | None] = None
 ) -> Response[Stopped]:
     """Cancel what has not ended of a run; the run is then stopped."""
-    word, why = checked(run_id), (data and data.reason) or f"stopped {BY}"
+    word, why = checked(run_id), _why(data, "stopped")
     return await deed.do(lambda front: front.stop_run(word, why), lambda reads: run_subject(reads.find_run(word).id))
 
 
@@ -102,7 +106,7 @@ async def verify(
 @making("/v1/fleet/stop", tags=["tasks"], status_code=200)
 async def stop_all(deed: NamedDependency[Deed], data: JSONBody[Reason | None] = None) -> Response[Stopped]:
     """Cancel everything that has not ended."""
-    why = (data and data.reason) or f"stopped {BY}"
+    why = _why(data, "stopped")
     return await deed.do(lambda front: front.stop_all(why))
 
 
