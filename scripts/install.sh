@@ -52,7 +52,17 @@ while [ "$count" -gt 0 ]; do
             usage
             exit 0
             ;;
-        *) set -- "$@" "$1" ;; # for `fleet service install`, behind those that are still to be read
+        # These are for `fleet service install`, behind those that are still to be read. What it does not know is refused
+        # before anything is installed.
+        --no-health | --supervisor | --user | --system | --json) set -- "$@" "$1" ;;
+        --health-every=* | --pool-check=* | --by=* | --health-log=* | --token-file=*) set -- "$@" "$1" ;;
+        --health-every | --pool-check | --by | --health-log | --token-file)
+            [ "$count" -gt 0 ] || die "$1 needs a value"
+            set -- "$@" "$1" "$2"
+            count=$((count - 1))
+            shift
+            ;;
+        *) die "unknown option $1; see: sh scripts/install.sh --help" ;;
     esac
     shift
 done

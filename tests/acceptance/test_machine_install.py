@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -98,4 +99,19 @@ def test_a_word_that_is_somebody_elses(here: Installation) -> None:
     here.fleet.write_text("#!/bin/sh\n")
     assert "is there already" in here.install("--no-service", code=1)
     assert here.fleet.read_text() == "#!/bin/sh\n"
+    assert not (here.prefix / "home").exists()
+
+
+def test_an_option_that_nobody_knows(here: Installation) -> None:
+    """It is refused before anything is begun; so is a promise to write nothing. All that the service takes is taken."""
+    text = here.cli.ok("service", "install", "--help").out
+    known = dict(re.findall(r"^  (--[a-z-]+)(?: ([A-Z]+|{[a-z,]+}))? ", text, re.MULTILINE))
+    assert {"--health-every", "--supervisor", "--token-file"} <= set(known)
+    for one in ("--home", "--bin-dir", "--root", "--dry-run"):
+        del known[one]
+    words = [word for name, value in known.items() for word in ((name, "x") if value else (name,))]
+    assert "unknown option --frob" in here.install(*words, "--frob", code=1)
+    assert "unknown option --dry-run" in here.install("--dry-run", code=1)
+    assert "--by needs a value" in here.install("--by", code=1)
+    assert not here.words.exists()
     assert not (here.prefix / "home").exists()
