@@ -120,11 +120,12 @@ def test_stdin_and_scripts(fleet: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["true", "--script", "x"], ["--script", "x", "--stdin", "y"], ["-t", "0", "true"]]
+    "words", [[], [""], [" "], ["true", "--script", "x"], ["--script", "x", "--stdin", "y"], ["-t", "0", "true"]]
 )
 def test_wrong_words(fleet: Cli, words: list[str]) -> None:
-    """Neither or both of a command and a script, a script with input, and no time at all are exit code 2."""
-    assert fleet.run("exec", *words).code == 2
+    """No command or an empty one, both a command and a script, a script with input, no time at all: exit code 2."""
+    done = fleet.run("exec", *words)
+    assert (done.code, done.out) == (2, "")
 
 
 def test_equal_answers_are_folded(fleet: Cli) -> None:

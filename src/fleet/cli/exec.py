@@ -115,7 +115,9 @@ def _command(args: argparse.Namespace, context: Context) -> tuple[str, Command]:
     """What is run, as a person reads it and as a host does."""
     from fleet.hosts.fanout import Command
 
-    if (args.command is None) == (args.script is None):
+    if args.command is not None and args.script:
+        raise UsageError("a command and --script cannot go together", hint="put the command into the script")
+    if not args.script and not (args.command or "").strip():
         raise UsageError("give a command, or --script FILE", hint='such as: fleet exec "df -h /"')
     if args.script and args.stdin:
         raise UsageError("--stdin and --script cannot go together", hint="the script is sent by that way")
