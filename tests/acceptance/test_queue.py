@@ -223,6 +223,8 @@ def test_ready_lists_what_could_start_most_urgent_first(cli: Cli) -> None:
     limited = cli.ok("ready", "--limit", "2")
     assert limited.lines == done.lines[:2]
     assert limited.err == "(2 shown; --limit N shows more)\n"
+    assert len(cli.json("ready", "--limit", "2")) == 2
+    assert cli.ok("ready", "--limit", "3").err == ""
 
 
 def test_ready_as_json(cli: Cli) -> None:
@@ -382,6 +384,8 @@ def test_tasks_by_state(cli: Cli) -> None:
     assert ids("queued,blocked") == {queued, blocked}
     assert ids("all") == {queued, blocked, cancelled}
     assert len(cli.json("tasks", "--status", "all", "--limit", "2")) == 2
+    assert cli.ok("tasks", "--status", "all", "--limit", "2").err == "(2 shown; --limit N shows more)\n"
+    assert cli.ok("tasks", "--status", "all", "--limit", "3").err == ""
     assert cli.ok("tasks", "--status", "failed,partial") == (0, "", "no task is failed or partial\n")
     for word in ("nonsense", "queued,", "QUEUED", ""):
         done = cli.run("tasks", "--status", word)

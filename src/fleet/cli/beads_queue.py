@@ -63,7 +63,7 @@ def ready(args: argparse.Namespace, context: Context) -> int:
     rows.sort(key=lambda row: (row["priority"], row["created_at"], row["id"]))  # as a supervisor takes them
     found = [
         ReadyLine(id=row["id"], title=row["title"], cwd=beside(context.home, row["id"]).cwd, priority=row["priority"])
-        for row in rows[: args.limit]
+        for row in rows[: args.limit + 1]
     ]
     print_lines(found, args.limit, context, nothing="bd has nothing ready")
     return 0
@@ -85,24 +85,19 @@ def show(args: argparse.Namespace, context: Context) -> int:
 
 def tasks(args: argparse.Namespace, context: Context) -> int:
     """`fleet tasks`, from `bd list`; with how the sessions fare of those that Fleet has taken."""
-    from fleet.cli.tasks import print_table
+    from fleet.cli.tasks import print_lines
     from fleet.cli.words import now_ms
     from fleet.projections.queue import line
 
     chosen = args.status or "running"
     words = ["--all"] if chosen == "all" else [f"--status={_status(chosen)}"]
-    rows = _rows(_bd(context), "list", *words, "--limit", str(args.limit))
+    rows = _rows(_bd(context), "list", *words, "--limit", str(args.limit + 1))
     taken = context.reads.tasks_by_uid(row["id"] for row in rows)
     found = []
     for row in rows:
         task = taken.get(row["id"])
         found.append(line(context.reads, context.settings, task, now_ms()) if task else _line(row, context))
-    if context.json:
-        context.print_json(found)
-    elif found:
-        print_table(found, context)
-    else:
-        context.note(f"bd has no task that is {chosen}")
+    print_lines(found, args.limit, context, nothing=f"bd has no task that is {chosen}")
     return 0
 
 

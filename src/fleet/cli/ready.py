@@ -28,15 +28,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         from fleet.cli import beads_queue
 
         return beads_queue.ready(args, context)
-    found = context.front.ready(args.limit)
+    found = context.front.ready(args.limit + 1)  # one more than is shown: whether there is more
     print_lines(found, args.limit, context, nothing=None if found else nothing_ready(context))
     return 0
 
 
 def print_lines(found: list[ReadyLine], limit: int, context: Context, nothing: str | None) -> None:
-    """The lines, or why there are none."""
-    from fleet.cli.words import cells, pad
+    """So many of the lines, and whether there are more; or why there are none."""
+    from fleet.cli.words import cells, pad, shown
 
+    more, found = len(found) > limit, found[:limit]
     if context.json:
         context.print_json(found)
         return
@@ -46,8 +47,8 @@ def print_lines(found: list[ReadyLine], limit: int, context: Context, nothing: s
         context.print(f"{line.id:<{width}}  P{line.priority}  {pad(line.title, titles)}  {line.cwd or '-'}")
     if not found:
         context.note(nothing or "nothing is ready")
-    elif len(found) == limit:
-        context.note(f"({limit} shown; --limit N shows more)")
+    elif more:
+        context.note(shown(limit))
 
 
 def nothing_ready(context: Context) -> str:

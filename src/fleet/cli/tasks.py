@@ -54,15 +54,24 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if wanted is None and beads_queue.keeps_the_queue(context):
         return beads_queue.tasks(args, context)
     states = parse_states("all" if wanted and args.status is None else args.status)
-    found = context.front.tasks(states, args.limit, wanted)
-    if context.json:
-        context.print_json(found)
-        return 0
-    if not found:
-        context.note("no task is like that" if wanted else _nothing(args.status, context))
-        return 0
-    print_table(found, context)
+    found = context.front.tasks(states, args.limit + 1, wanted)  # one more than is shown: whether there is more
+    nothing = "" if found else "no task is like that" if wanted else _nothing(args.status, context)
+    print_lines(found, args.limit, context, nothing=nothing)
     return 0
+
+
+def print_lines(found: list[TaskLine], limit: int, context: Context, nothing: str) -> None:
+    """So many of the tasks, and whether there are more; or why there are none."""
+    from fleet.cli.words import shown
+
+    if context.json:
+        context.print_json(found[:limit])
+    elif found:
+        print_table(found[:limit], context)
+        if len(found) > limit:
+            context.note(shown(limit))
+    else:
+        context.note(nothing)
 
 
 def _wanted(args: argparse.Namespace) -> Wanted | None:

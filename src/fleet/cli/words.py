@@ -46,6 +46,11 @@ def ago(at: int) -> str:
     return f"{span(now_ms() - at)} ago"
 
 
+def shown(limit: int) -> str:
+    """A list that was cut off says so."""
+    return f"({limit} shown; --limit N shows more)"
+
+
 def count(n: int, one: str) -> str:
     """`1 task`, `2 tasks`."""
     return f"{n} {one}" if n == 1 else f"{n} {one}s"
