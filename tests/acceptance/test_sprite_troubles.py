@@ -64,7 +64,7 @@ def test_a_token_that_is_refused(fleet: Cli) -> None:
     """That is one fault, told once: nothing is known of the machines, and they are not called ill."""
     fleet.env["SPRITES_API_TOKEN"] = "wrong"
     lines = fleet.ok("status").lines
-    assert row_of("hammer", lines).startswith("error         -       ")
+    assert row_of("hammer", lines).startswith("error         -       -         -       cannot ask")
     fault = "all 3 are error at once: cannot ask for sprite hammer: the token is not accepted: authentication failed"
     assert lines[-2:] == [f"API fault: {fault}", "Total: 3 | Healthy: 0 | Unhealthy: 0 | Unknown: 3"]
     done = fleet.run("health")
@@ -112,6 +112,18 @@ def test_it_asks_to_be_left_alone_for_long(fleet: Cli, server: StandIn) -> None:
     assert done.code == 1
     assert done.lines[1].endswith("(status 429); it asks to be left alone for 3600 s")
     assert "(status 429); it asks to be left alone for 3600 s" in fleet.run("exec", "--host", "hammer", "true").out
+
+
+def test_it_asks_to_be_left_alone_for_longer_than_our_time(fleet: Cli, server: StandIn) -> None:
+    """Where the time is over while we wait to ask again, it is told as the refusal that it is: no silence, no kill."""
+    server.faults.refuse = 429
+    fleet.ok("config", "set", "timeouts.api_status=1")
+    done = fleet.run("health")
+    assert done.code == 1
+    assert done.lines[1].endswith("cannot ask for sprite hammer: failed to retrieve sprite (status 429)")
+    done = fleet.run("exec", "-t", "1", "--host", "forge", "true")
+    told = "[forge] UNREACHABLE: cannot run `sh` on sprite forge: failed to retrieve sprite (status 429)"
+    assert (done.code, done.lines[2:]) == (1, [told, "Complete: 0/1 succeeded"])
 
 
 def test_a_provider_that_fails(fleet: Cli, server: StandIn, machines: dict[str, Machine]) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from fleet.errors import FleetError
-from fleet.hosts.transport import Transport
+from fleet.hosts.transport import Transport, refusal_behind
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -71,7 +71,9 @@ async def run_on(host: str, way: Way, command: Command) -> Ran:
     try:
         async with asyncio.timeout(command.seconds):
             done = await way().run(command.argv, stdin=command.stdin)
-    except TimeoutError:
+    except TimeoutError as exc:
+        if refused := refusal_behind(exc):
+            return Ran(host=host, end=End.UNREACHABLE, reason=str(refused), ms=_since(begun))
         reason = f"no end after {command.seconds:g} s; it was killed"
         return Ran(host=host, end=End.TIMEOUT, reason=reason, ms=_since(begun))
     except FleetError as exc:

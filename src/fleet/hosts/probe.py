@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from fleet.errors import HostGone, HostMissing, TransportError
-from fleet.hosts.transport import Completed, SupportsSight, Transport
+from fleet.hosts.transport import Completed, SupportsSight, Transport, refusal_behind
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 
@@ -84,8 +84,8 @@ async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float
     try:
         async with asyncio.timeout(seconds):
             done = await transport.run(words)
-    except TimeoutError:
-        evidence = f"no answer within {seconds:g} s"
+    except TimeoutError as exc:
+        evidence = str(refusal_behind(exc) or f"no answer within {seconds:g} s")
     except TransportError as exc:
         evidence = str(exc)
         if isinstance(exc, HostMissing) and not isinstance(exc, HostGone):  # no single answer of that kind is believed

@@ -10,7 +10,7 @@ import msgspec
 from fleet.errors import FleetError
 from fleet.hosts.fanout import Way
 from fleet.hosts.probe import Facts, probe
-from fleet.hosts.transport import SupportsSight, Transport
+from fleet.hosts.transport import SupportsSight, Transport, refusal_behind
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 
@@ -63,11 +63,12 @@ async def _seen(name: str, kind: str, transport: SupportsSight, seconds: float) 
     try:
         async with asyncio.timeout(seconds):
             seen = await transport.seen()
-    except TimeoutError:
-        pass
+    except TimeoutError as exc:
+        evidence = str(refusal_behind(exc) or evidence)
     else:
         status, asleep, evidence = STATUS.get(seen.presence, str(seen.presence)), seen.asleep, seen.evidence
-        took = round((time.monotonic() - began) * 1000)
+        if status != "error":  # else it was not asked, or asked again and again, and has not said
+            took = round((time.monotonic() - began) * 1000)
     if status not in FAULTS:
         return Look(name=name, status=status, asleep=asleep, ms=took)
     now = time.time_ns() // 1_000_000

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from fleet.errors import TransportError
+
 
 class Completed(NamedTuple):
     """A program that ran to its end on the machine. That it failed is its own affair: it is a value."""
@@ -17,7 +19,8 @@ class Completed(NamedTuple):
 class Transport(Protocol):
     """A way to reach one machine. Raises only TransportError; when cancelled, kills what it started.
 
-    A program that has left for a process session of its own is not what was started: it lives on.
+    A program that has left for a process session of its own is not what was started: it lives on. Where it is cancelled
+    while it waits to ask again, the refusal is the cause of the cancellation: see `refusal_behind`.
     """
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
@@ -137,3 +140,10 @@ class SupportsSight(Protocol):
 
     async def seen(self) -> Seen:
         """Never raises: a provider that fails is evidence of nothing."""
+
+
+def refusal_behind(exc: TimeoutError) -> TransportError | None:
+    """What the far side had answered when the time was over: it was heard and refused, it was not silent."""
+    cancelled = exc.__cause__
+    refused = cancelled.__cause__ if cancelled is not None else None
+    return refused if isinstance(refused, TransportError) else None

@@ -125,7 +125,7 @@ class SpriteApi:
             if pause is None:
                 raise error
             patience -= pause
-            await asyncio.sleep(pause)
+            await pause_after(error, pause)
 
     @contextlib.asynccontextmanager
     async def reading(self, path: str, what: str, query: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
@@ -161,6 +161,14 @@ def _trust() -> ssl.SSLContext:
 def path_of(name: str) -> str:
     """The place of a sprite."""
     return f"/v1/sprites/{quote(name, safe='')}"
+
+
+async def pause_after(error: TransportError, seconds: float) -> None:
+    """Wait before it is asked again. Who cancels that is told, as the cause, of the refusal."""
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError as exc:
+        raise exc from error
 
 
 def _wait_for(error: TransportError, patience: float) -> float | None:

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from fleet.errors import HostBusy, HostUnfit, TransportError
 from fleet.hosts.sprite.answers import fields_of, refusal
-from fleet.hosts.sprite.api import FAILED, PATIENCE_SECONDS, PAUSES_SECONDS, SpriteApi, path_of
+from fleet.hosts.sprite.api import FAILED, PATIENCE_SECONDS, PAUSES_SECONDS, SpriteApi, path_of, pause_after
 
 STDIN, STDOUT, STDERR, EXIT, STDIN_END = range(5)
 OPEN_SECONDS = 60.0  # it is the opening that wakes a sprite
@@ -144,7 +144,7 @@ async def _opened(api: SpriteApi, name: str, argv: Sequence[str], what: str) -> 
             if pause is None:
                 raise error from exc
             patience -= pause
-            await asyncio.sleep(pause)
+            await pause_after(error, pause)
         except TimeoutError as exc:
             raise TransportError(f"{what}: it did not wake within {OPEN_SECONDS:.0f} s") from exc
         except (OSError, InvalidHandshake, InvalidURI, ConnectionClosed) as exc:
