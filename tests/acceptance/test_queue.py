@@ -315,6 +315,12 @@ def test_show_tells_all_that_is_known(cli: Cli) -> None:
     assert not any(line.startswith(("needs:", "labels:", "run:", "receipt:")) for line in cli.ok("show", failed).lines)
 
 
+def test_show_tells_of_a_worktree_of_its_own(cli: Cli) -> None:
+    """Where a task was told how it is kept apart, that has a line; else none."""
+    assert "isolation:  worktree" in cli.ok("show", cli.add("apart", "--isolation", "worktree")).lines
+    assert "isolation" not in cli.ok("show", cli.add("plain")).out
+
+
 def test_show_asks_the_question(cli: Cli) -> None:
     """A blocked task shows what it waits for and how to answer."""
     uid = cli.add("unclear")

@@ -137,7 +137,7 @@ def test_set_changes_the_fields_of_a_task(cli: Cli) -> None:
         (["priority=high"], "priority must be 0 (most urgent) to 4, not `high`"),
         (["priority="], "priority must be 0 (most urgent) to 4, not ``"),
         (["priority=5"], "priority 5 is not one of 0"),
-        (["cwd=nowhere"], "is not a directory"),
+        (["cwd=/nowhere"], "error: cwd=/nowhere is not a directory\n"),
         (["model=o3", "coder=nobody"], "unknown coder `nobody`"),
     ],
 )

@@ -105,14 +105,14 @@ def read_text(word: str) -> str:
         raise UsageError(f"{name} is not text: {exc.reason} at byte {exc.start}") from exc
 
 
-def directory(word: str | None) -> str:
-    """A directory that is there, as an absolute path."""
+def directory(word: str | None, said: str = "--cwd ") -> str:
+    """A directory that is there, as an absolute path. `said` is what stood before it."""
     try:
         path = os.path.abspath(os.path.expanduser(word if word is not None else os.getcwd()))
     except FileNotFoundError as exc:
         raise UsageError("the current directory no longer exists", hint="name another with --cwd") from exc
     if not os.path.isdir(path):
-        raise UsageError(f"--cwd {path} is not a directory")
+        raise UsageError(f"{said}{path} is not a directory")
     try:
         path.encode()
     except UnicodeEncodeError as exc:

@@ -55,6 +55,7 @@ def _lines(task: TaskDetail) -> list[str]:
         ("labels", ", ".join(f"{k}={v}" if v else k for k, v in task.labels.items())),
         ("run", task.run or ""),
         ("not before", when(task.not_before) if task.not_before else ""),
+        ("isolation", task.terms.isolation or ""),
         ("terms", ", ".join(terms_in_words(task.terms))),
         ("attempts", _attempts(task)),
         ("used", _used(task)),

@@ -135,7 +135,8 @@ def _set(args: argparse.Namespace, context: Context) -> int:
     if not args.pairs:
         raise UsageError("nothing to set", hint=f"fleet task {args.id} set coder=codex")
     pairs = [
-        f"cwd={directory(pair[4:])}" if pair.startswith("cwd=") and pair != "cwd=" else pair for pair in args.pairs
+        f"cwd={directory(pair[4:], 'cwd=')}" if pair.startswith("cwd=") and pair != "cwd=" else pair
+        for pair in args.pairs
     ]
     before = context.control.reads.find(args.id)
     task = context.control.edit(before.uid, parse_settings(pairs, before.terms, context.settings.supervisor))
