@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import Cli
+from tests.support.disks import read_only
 
 
 def a_program(cli: Cli, name: str, script: str) -> str:
@@ -63,6 +64,15 @@ def test_a_program_that_hangs_holds_nothing_up(cli: Cli) -> None:
     """A coder that does not tell its version is given five seconds, then it is said so."""
     path = a_program(cli, "claude", "sleep 600")
     assert "claude: no answer within 5 s" in cli.ok("doctor", env={"PATH": path}).out
+
+
+def test_a_home_that_cannot_be_written(cli: Cli) -> None:
+    """It can be looked into, so all else is told; but nothing can be recorded there, which fails."""
+    path = a_program(cli, "claude", "echo 1")
+    with read_only(cli.home.path):
+        done = cli.run("doctor", env={"PATH": path})
+    assert (done.code, levels(done.out)["home"], levels(done.out)["store"]) == (1, "FAIL", "ok")
+    assert f"{cli.home.path} cannot be written" in done.out
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o770])

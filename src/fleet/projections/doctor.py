@@ -134,6 +134,9 @@ def _home(home: Home) -> list[Check]:
     mode = stat.S_IMODE(home.path.stat().st_mode)
     if home.path.stat().st_uid != os.geteuid():
         checks.append(fail("home", f"{home.path} belongs to somebody else", "choose another with --home"))
+    elif not os.access(home.path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        hint = "chmod u+w, unless its disk is mounted read-only; or choose another with --home"
+        checks.append(fail("home", f"{home.path} cannot be written (mode {mode:o})", hint))
     elif mode & 0o077:
         checks.append(warn("home", f"others may look into {home.path} (mode {mode:o})", "fleet init --force"))
     else:
