@@ -59,6 +59,16 @@ def test_unknown_commands_are_not_guessed_but_suggested(newcomer: Cli) -> None:
     assert newcomer.run("--frobnicate").code == 2
 
 
+def test_words_without_quotes(newcomer: Cli) -> None:
+    """Several words where one text is meant are told what they lack; an option that is unknown is another matter."""
+    done = newcomer.run("add", "Fix", "the", "login")
+    hint = "hint: a TITLE of several words needs quotes around it; see `fleet add --help`\n"
+    assert (done.code, done.err) == (2, f"error: unrecognized arguments: the login\n{hint}")
+    assert "hint: a CMD of several words" in newcomer.run("exec", "df", "/").err
+    assert newcomer.run("add", "x", "--frob").err.endswith("hint: see `fleet add --help`\n")
+    assert newcomer.run("ready", "x").err.endswith("hint: see `fleet ready --help`\n")
+
+
 def test_the_home_may_be_named_before_or_after_the_command(newcomer: Cli) -> None:
     """--home works on both sides of the command, with = or without, and goes before $FLEET_HOME."""
     one, two = str(newcomer.path / "one"), str(newcomer.path / "two")

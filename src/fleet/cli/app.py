@@ -27,12 +27,19 @@ VALUES = {
 
 argparse._ = str  # type: ignore[attr-defined]  # its few words stay as they are: to look for others' costs each start 1 ms
 
+TEXTS = ("TITLE", "TEXT", "CMD")  # arguments that are several words to a person, and one to a shell with quotes
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors look like all other errors of Fleet."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"see `{self.prog} --help`")
+        stray = message.removeprefix("unrecognized arguments: ")
+        texts = [each.metavar for each in self._actions if not each.option_strings and each.metavar in TEXTS]
+        quotes = ""
+        if texts and stray != message and not stray.startswith("-"):
+            quotes = f"a {texts[0]} of several words needs quotes around it; "
+        raise UsageError(message, hint=f"{quotes}see `{self.prog} --help`")
 
 
 def run(argv: list[str]) -> int:
