@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -45,3 +46,49 @@ def test_who_has_had_the_lock_queues_behind_all_others(tmp_path: Path) -> None:
     while_all_asked = told[: min(told.rindex(name) for name in set(told))]
     again = sum(one == other for one, other in pairwise(while_all_asked))
     assert again <= len(while_all_asked) // 4, told  # a lock alone: two of three
+
+
+def test_who_is_interrupted_while_it_waits_leaves_the_place(tmp_path: Path) -> None:
+    """A writer that a signal takes out of the queue, and that lives on, is in nobody's way."""
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(number: int, frame: object) -> None:
+        raise Interrupted
+
+    def wait_in_vain(saying: int) -> None:
+        signal.signal(signal.SIGUSR1, interrupt)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # as in a program of its own
+        lock = FileLock(tmp_path / "lock", 30)
+        os.write(saying, b"asks\n")
+        with contextlib.suppress(Interrupted), lock:
+            os.write(saying, b"has it\n")
+        os.write(saying, b"gave up\n")
+        signal.pause()
+
+    holder = FileLock(tmp_path / "lock", 30)
+    with contextlib.ExitStack() as stack:
+        with holder:
+            process = stack.enter_context(child(wait_in_vain))
+            assert process.line() == "asks"
+            holder.next_please()
+            _until_held(tmp_path / "lock.next", process.pid)
+            process.send(signal.SIGUSR1)
+            assert process.line() == "gave up"
+        with FileLock(tmp_path / "lock", 5):  # at once, with the other one still there
+            pass
+    holder.close()
+
+
+def _until_held(file: Path, pid: int) -> None:
+    """Until a process stands there."""
+    inode = str(file.stat().st_ino)
+    deadline = time.monotonic() + 20
+    while not any(
+        words[4] == str(pid) and words[5].endswith(f":{inode}")
+        for words in map(str.split, Path("/proc/locks").read_text().splitlines())
+        if words[1] == "FLOCK"
+    ):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

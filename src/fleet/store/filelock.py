@@ -7,8 +7,12 @@ import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from fleet.errors import StoreBusy
+
+if TYPE_CHECKING:
+    from threading import Event
 
 
 class FileLock:
@@ -35,6 +39,7 @@ class FileLock:
         try:
             self._take()
         except BaseException:
+            self._step_back()
             self._mutex.release()
             raise
         self._stands = True
@@ -78,18 +83,25 @@ class FileLock:
             with _Alarm(self._seconds):
                 return _block(self._place, self._lock)
         except TimeoutError:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)  # it may have come in the same moment
-            busy = self._busy()
-            fcntl.flock(self._place, fcntl.LOCK_UN)
-            raise busy from None
+            self._step_back()
+            raise self._busy() from None
         except _NoAlarm:
             pass
-        if not _Turn(os.dup(self._place), os.dup(self._lock)).wait(self._seconds):
-            busy = self._busy()
-            self.close()  # the thread has its own: it lets go as soon as its turn comes
-            self._open()
-            raise busy
+        came, has_come = _turn(os.dup(self._place), os.dup(self._lock)), False
+        try:
+            has_come = came.wait(self._seconds)
+        finally:
+            if not has_come:
+                self.close()  # the thread has its own: it lets go as soon as its turn comes
+                self._open()
+        if not has_come:
+            raise self._busy()
         return None
+
+    def _step_back(self) -> None:
+        """Hold neither: one of them may have come when we gave up."""
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        fcntl.flock(self._place, fcntl.LOCK_UN)
 
     def _busy(self) -> StoreBusy:
         who = holder(self._lock) or holder(self._place) or "another process"
@@ -143,33 +155,21 @@ class _Alarm:
         raise TimeoutError
 
 
-class _Turn:
-    """One place in the queue for a lock, which may be given up."""
+def _turn(place: int, lock: int) -> Event:
+    """Told once both are held, by a thread that blocks for them. They stay held while the caller's own are open."""
+    import threading
 
-    def __init__(self, place: int, lock: int) -> None:
-        import threading
+    came = threading.Event()
 
-        self._fds = (place, lock)
-        self._mutex = threading.Lock()
-        self._came = threading.Event()
-        self._given_up = False
-        threading.Thread(target=self._block, daemon=True).start()
-
-    def wait(self, seconds: float) -> bool:
-        """True when the turn came; then the lock is held through the caller's own descriptors."""
-        self._came.wait(seconds)
-        with self._mutex:
-            self._given_up = not self._came.is_set()
-            return not self._given_up
-
-    def _block(self) -> None:
+    def block() -> None:
         try:
-            _block(*self._fds)
-            with self._mutex:
-                if not self._given_up:
-                    self._came.set()
+            _block(place, lock)
+            came.set()
         except OSError:  # the turn does not come
             return
         finally:
-            for fd in self._fds:
-                os.close(fd)
+            os.close(place)
+            os.close(lock)
+
+    threading.Thread(target=block, daemon=True).start()
+    return came
