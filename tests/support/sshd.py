@@ -36,7 +36,7 @@ class Sshd:
         self.program = need("sshd", shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin"), HINT)
         self.port = _free_port()
         self.keys = [self._key(f"host_{kind}", kind) for kind in kinds]
-        self.identity = self._key("identity", kinds[0])
+        self.identity = self._key("identity", "ed25519")
         self.options = dict(options or {})
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
         self.shared = self.transport()
