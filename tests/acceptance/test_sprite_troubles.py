@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -153,8 +154,34 @@ def test_one_that_hangs(fleet: Cli, machines: dict[str, Machine]) -> None:
     done = fleet.run("exec", "-t", "1", "--host", "forge", "true")
     assert (done.code, done.lines[2:]) == (
         1,
-        ["[forge] TIMEOUT: no end after 1 s; it was killed", "Complete: 0/1 succeeded"],
+        ["[forge] TIMEOUT: no end after 1 s; it was killed if it had begun", "Complete: 0/1 succeeded"],
     )
+
+
+def test_a_command_that_takes_too_long(fleet: Cli) -> None:
+    """What it had printed by then is shown, and that it was cut off there; also as JSON."""
+    done = fleet.run("exec", "-t", "2", "--host", "forge", "echo one; echo two >&2; exec sleep 300")
+    assert (done.code, done.lines[2:]) == (
+        1,
+        [
+            "[forge] TIMEOUT: no end after 2 s; it was killed",
+            "  one",
+            "  two",
+            "  (cut off here)",
+            "Complete: 0/1 succeeded",
+        ],
+    )
+    done = fleet.run("exec", "-t", "2", "--host", "forge", "--json", "echo one; exec sleep 300")
+    (told,) = json.loads(done.out)["results"]
+    assert (told["end"], told["began"], told["stdout"], told["cut_off"]) == ("timeout", True, "one\n", True)
+
+
+def test_a_command_on_one_that_still_wakes(fleet: Cli, machines: dict[str, Machine]) -> None:
+    """Nothing was killed: it never began, and that is what is said."""
+    machines["forge"].status, machines["forge"].faults.wake_seconds = "cold", 5.0
+    done = fleet.run("exec", "-t", "1", "--host", "forge", "echo x >$HOME/ran")
+    reason = "it never began: after 1 s the sprite was still waking, or not reached"
+    assert (done.code, done.lines[2]) == (1, f"[forge] UNREACHABLE: {reason}")
 
 
 def test_one_that_is_slow_to_wake(fleet: Cli, machines: dict[str, Machine]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
-from fleet.testing.transport_contract import BeginContract, LaunchContract, UnpackContract
+from fleet.testing.transport_contract import BeginContract, CourseContract, LaunchContract, UnpackContract
 from tests.support.programs import need
 from tests.support.sprites.server import stand_in
 from tests.support.sprites.way import transport_to
@@ -21,7 +21,7 @@ LOGINS = ("plain", "banner", "busybox", "fish", "tcsh")
 BANNER = "echo 'Welcome to this machine!'; echo 'Mind the step.' >&2\n"
 
 
-class TestLocal(UnpackContract, LaunchContract):
+class TestLocal(UnpackContract, LaunchContract, CourseContract):
     """This machine, without a way in between."""
 
     @pytest.fixture
@@ -99,7 +99,7 @@ def way_to_a_sprite() -> Iterator[Transport]:
         yield transport_to(server)
 
 
-class TestSprite(UnpackContract, BeginContract):
+class TestSprite(UnpackContract, BeginContract, CourseContract):
     """A sprite, by the API of its provider."""
 
     @pytest.fixture

@@ -14,6 +14,7 @@ from fleet.errors import HostAsleep, HostBusy, HostMissing, HostUnfit, Transport
 from fleet.hosts.facts import HostState
 from fleet.hosts.launch_file import Rules
 from fleet.hosts.sprite.transport import SpriteTransport
+from fleet.hosts.transport import Course, course_behind
 from fleet.hosts.watcher import Watcher
 from tests.support.followers import each_line, lines_of, running
 from tests.support.session_host import SessionHost, do, lives, stat_of, until
@@ -73,6 +74,37 @@ def test_a_sprite_that_says_nothing(machine: Machine, transport: SpriteTransport
         return time.monotonic() - began
 
     assert do(scene()) < 5
+
+
+def given_up(transport: SpriteTransport, argv: list[str], seconds: float) -> Course | None:
+    """A command that is waited for so long; how far it had come by then."""
+
+    async def scene() -> TimeoutError:
+        with pytest.raises(TimeoutError) as caught:
+            async with asyncio.timeout(seconds):
+                await transport.run(argv)
+        return caught.value
+
+    return course_behind(do(scene()))
+
+
+def test_who_leaves_while_it_wakes_has_begun_nothing(machine: Machine, transport: SpriteTransport) -> None:
+    """The machine starts what it was asked for once it has woken; the command waits for a word that never comes."""
+    machine.faults.wake_seconds, machine.status = 1.0, "cold"
+    course = given_up(transport, ["sh", "-c", "echo x >$HOME/ran"], 0.3)
+    assert course is not None
+    assert (course.began, course.awaited) == (False, "the sprite was still waking, or not reached")
+    until(lambda: machine.wakes, "it woke")
+    until(lambda: not machine.processes, "what it was asked for is over")
+    assert not (machine.home / "ran").exists()
+
+
+def test_whether_a_silent_one_began_is_not_known(machine: Machine, transport: SpriteTransport) -> None:
+    """A machine that took the command and said nothing of it may have begun it, or not."""
+    machine.faults.hang = True
+    course = given_up(transport, ["true"], 1)
+    assert course is not None
+    assert course.began is None
 
 
 def test_a_command_that_is_given_up_is_killed_by_its_number(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 RULE = "=" * 60
 LONGEST = 50  # of the command, in the first line
+CUT = "  (cut off here)"  # behind the output of what was killed
 # Run as what its first line says, such as python; gone afterwards, and its own input is empty.
 SCRIPT = """
 umask 077
@@ -90,7 +91,8 @@ def answer(name: str, ran: Ran) -> str:
     from fleet.cli.transcript import printable
 
     lines = [line for text in (ran.stdout, ran.stderr) for line in text.splitlines()]
-    return "\n".join([f"[{name}] {ended(ran)}", *(f"  {printable(line)}".rstrip() for line in lines)])
+    told = [f"[{name}] {ended(ran)}", *(f"  {printable(line)}".rstrip() for line in lines)]
+    return "\n".join([*told, *([CUT] if ran.cut_off and lines else [])])
 
 
 def ended(ran: Ran) -> str:

@@ -71,21 +71,26 @@ def everywhere(
 ) -> tuple[list[Ran], int]:
     """A command on each host; each answer is told as it comes. With the code of a signal that ended it, or 0."""
     from fleet.hosts.fanout import across, run_on, stopped
+    from fleet.hosts.transport import Course, course_behind
 
     answers: dict[str, Ran] = {}
+    courses: dict[str, Course | None] = {host.name: Course("it still waited for its turn") for host in hosts}
 
     def take(ran: Ran) -> None:
         answers[ran.host] = ran
         tell(ran)
 
-    code = until_signal(
-        lambda: across(
-            hosts, lambda host: run_on(host.name, way_to(host, context), command), parallel=parallel, tell=take
-        )
-    )
+    async def run(host: Host) -> Ran:
+        try:
+            return await run_on(host.name, way_to(host, context), command)
+        except asyncio.CancelledError as exc:
+            courses[host.name] = course_behind(exc)
+            raise
+
+    code = until_signal(lambda: across(hosts, run, parallel=parallel, tell=take))
     for host in hosts:
         if host.name not in answers:
-            take(stopped(host.name))
+            take(stopped(host.name, courses[host.name]))
     return [answers[host.name] for host in hosts], code
 
 

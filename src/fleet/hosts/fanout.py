@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from fleet.errors import FleetError
-from fleet.hosts.transport import Transport, refusal_behind
+from fleet.hosts.transport import Course, Transport, course_behind, refusal_behind
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,8 +23,8 @@ class End(StrEnum):
 
     OK = "ok"
     FAILED = "failed"  # it ran to its end, with another code than 0
-    TIMEOUT = "timeout"  # it was killed there
-    UNREACHABLE = "unreachable"  # whether it ran is not known, unless the reason says so
+    TIMEOUT = "timeout"  # it had not ended in its time, and was killed there
+    UNREACHABLE = "unreachable"  # it did not begin, or whether it ran is not known: the reason says which
     STOPPED = "stopped"  # a person ended it here before its end there; it was killed there, or never began
 
 
@@ -33,9 +33,11 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str
     end: End
+    began: bool | None = None  # whether it began there, as far as that is known
     code: int | None = None  # the negative number of a signal, where one ended it
     stdout: str = ""
     stderr: str = ""
+    cut_off: bool = False  # the output is what had arrived when it was killed
     reason: str = ""
     ms: int = 0
 
@@ -73,24 +75,52 @@ async def run_on(host: str, way: Way, command: Command) -> Ran:
             done = await way().run(command.argv, stdin=command.stdin)
     except TimeoutError as exc:
         if refused := refusal_behind(exc):
-            return Ran(host=host, end=End.UNREACHABLE, reason=str(refused), ms=_since(begun))
-        reason = f"no end after {command.seconds:g} s; it was killed"
-        return Ran(host=host, end=End.TIMEOUT, reason=reason, ms=_since(begun))
+            return Ran(host=host, end=End.UNREACHABLE, began=False, reason=str(refused), ms=_since(begun))
+        return _timed_out(host, command.seconds, course_behind(exc), _since(begun))
     except FleetError as exc:
         return Ran(host=host, end=End.UNREACHABLE, reason=str(exc), ms=_since(begun))
     return Ran(
         host=host,
         end=End.FAILED if done.code else End.OK,
+        began=True,
         code=done.code,
-        stdout=done.stdout.decode("utf-8", "replace"),
-        stderr=done.stderr.decode("utf-8", "replace"),
+        stdout=_text(done.stdout),
+        stderr=_text(done.stderr),
         ms=_since(begun),
     )
 
 
-def stopped(host: str) -> Ran:
-    """The answer of a machine that was not waited for."""
-    return Ran(host=host, end=End.STOPPED, reason="it was ended here before its end there")
+def stopped(host: str, course: Course | None) -> Ran:
+    """The answer of a machine that was not waited for, when the command had come so far there."""
+    if course is not None and course.began is False:
+        return Ran(host=host, end=End.STOPPED, began=False, reason=f"it never began: {course.awaited}")
+    return _killed(host, End.STOPPED, "it was killed before its end", course, 0)
+
+
+def _timed_out(host: str, seconds: float, course: Course | None, ms: int) -> Ran:
+    if course is not None and course.began is False:
+        reason = f"it never began: after {seconds:g} s {course.awaited}"
+        return Ran(host=host, end=End.UNREACHABLE, began=False, reason=reason, ms=ms)
+    return _killed(host, End.TIMEOUT, f"no end after {seconds:g} s; it was killed", course, ms)
+
+
+def _killed(host: str, end: End, reason: str, course: Course | None, ms: int) -> Ran:
+    """A command that had begun, or may have, with what had arrived of its output."""
+    began = course.began if course is not None else None
+    return Ran(
+        host=host,
+        end=end,
+        began=began,
+        stdout=_text(course.stdout) if course is not None else "",
+        stderr=_text(course.stderr) if course is not None else "",
+        cut_off=True,
+        reason=reason if began else f"{reason} if it had begun",
+        ms=ms,
+    )
+
+
+def _text(data: bytes | bytearray) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _since(begun: float) -> int:

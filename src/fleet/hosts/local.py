@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from fleet.errors import HostFull, TransportError
 from fleet.hosts.apart import Apart
 from fleet.hosts.kernel import boot_id, cgroup_of, make_cgroup, own_cgroup, remove_cgroup, remove_orphaned_cgroups
-from fleet.hosts.transport import Completed
+from fleet.hosts.transport import Completed, Course
 from fleet.hosts.writing import make_directory, share, write
 
 CHUNK = 1 << 16
@@ -29,10 +29,11 @@ class LocalTransport:
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
-        async with self._turns, _started(argv, stdin=PIPE if stdin else DEVNULL, stderr=PIPE) as process:
-            stdout, stderr = await process.communicate(stdin or None)
-            assert process.returncode is not None
-            return Completed(process.returncode, stdout, stderr)
+        with Course("it still waited for its turn") as course:
+            async with self._turns, _started(argv, stdin=PIPE if stdin else DEVNULL, stderr=PIPE) as process:
+                course.began = True
+                code = await _communicate(process, stdin, course)
+        return Completed(code, bytes(course.stdout), bytes(course.stderr))
 
     async def put(self, path: str, data: bytes) -> None:
         with _translated(f"cannot write {path}"):
@@ -132,6 +133,25 @@ async def _created(argv: Sequence[str], stdin: int, stderr: int) -> Process:
     except asyncio.CancelledError:
         await _end(await creating)
         raise
+
+
+async def _communicate(process: Process, stdin: bytes, course: Course) -> int:
+    """Feed it, and collect what it prints as it comes: what was printed before a cancellation is not lost. Its code."""
+
+    async def collect(reader: asyncio.StreamReader | None, into: bytearray) -> None:
+        assert reader is not None
+        while chunk := await reader.read(CHUNK):
+            into += chunk
+
+    async def feed(writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it reads no more
+            writer.write(stdin)
+            await writer.drain()
+        writer.close()
+
+    feeding = [feed(process.stdin)] if process.stdin is not None else []
+    await asyncio.gather(*feeding, collect(process.stdout, course.stdout), collect(process.stderr, course.stderr))
+    return await process.wait()
 
 
 async def _end(process: Process) -> None:

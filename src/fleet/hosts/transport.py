@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from fleet.errors import TransportError
 
@@ -19,8 +20,8 @@ class Completed(NamedTuple):
 class Transport(Protocol):
     """A way to reach one machine. Raises only TransportError; when cancelled, kills what it started.
 
-    A program that has left for a process session of its own is not what was started: it lives on. Where it is cancelled
-    while it waits to ask again, the refusal is the cause of the cancellation: see `refusal_behind`.
+    A program that has left for a process session of its own is not what was started: it lives on. A cancellation may
+    have a cause: the refusal, where it waited to ask again (`refusal_behind`), or how far a run had come (`Course`).
     """
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
@@ -142,8 +143,36 @@ class SupportsSight(Protocol):
         """Never raises: a provider that fails is evidence of nothing."""
 
 
+class Course(Exception):
+    """How far a run has come. Entered by `with`, it becomes the cause of a cancellation that has none; never raised."""
+
+    def __init__(self, awaited: str = "") -> None:
+        super().__init__()
+        self.awaited = awaited  # what stands in the way of its beginning, as a clause
+        self.began: bool | None = False  # None: it is not known
+        self.stdout = bytearray()  # what has arrived of its output
+        self.stderr = bytearray()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        if isinstance(exc, asyncio.CancelledError) and exc.__cause__ is None:
+            exc.__cause__ = self
+
+
 def refusal_behind(exc: TimeoutError) -> TransportError | None:
     """What the far side had answered when the time was over: it was heard and refused, it was not silent."""
-    cancelled = exc.__cause__
-    refused = cancelled.__cause__ if cancelled is not None else None
+    refused = _behind(exc)
     return refused if isinstance(refused, TransportError) else None
+
+
+def course_behind(exc: TimeoutError | asyncio.CancelledError) -> Course | None:
+    """How far a run had come when its time was over or it was cancelled; None where its transport does not say."""
+    course = _behind(exc)
+    return course if isinstance(course, Course) else None
+
+
+def _behind(exc: TimeoutError | asyncio.CancelledError) -> BaseException | None:
+    cancelled = exc.__cause__ if isinstance(exc, TimeoutError) else exc
+    return cancelled.__cause__ if cancelled is not None else None

@@ -18,7 +18,7 @@ from typing import ClassVar
 import pytest
 
 from fleet.errors import TransportError
-from fleet.hosts.transport import SupportsBegin, SupportsLaunch, SupportsUnpack, Transport
+from fleet.hosts.transport import SupportsBegin, SupportsLaunch, SupportsUnpack, Transport, course_behind
 
 EVERY_BYTE = bytes(range(256)) * 300  # more than a pipe holds
 SECONDS = 20.0
@@ -250,6 +250,31 @@ class TransportContract:
         """Whether none of them lives; one that nobody has waited for is dead."""
         check = 'for p; do case $(ps -o stat= -p "$p") in ""|Z*) ;; *) exit 1 ;; esac; done'
         return (await transport.run(["sh", "-c", check, "sh", *pids])).code == 0
+
+
+class CourseContract(TransportContract):
+    """The same, of a transport that tells how far a run had come when it was cancelled."""
+
+    def test_a_cancelled_run_tells_what_had_arrived(self, transport: Transport, place: str) -> None:
+        """The cause of the cancellation knows that it began, and what it had printed by then."""
+
+        async def scene() -> None:
+            script = f"echo out; echo err >&2; echo x >{place}/printed; exec sleep 1000"
+            task = asyncio.create_task(transport.run(["sh", "-c", script]))
+
+            async def written() -> bool:
+                return (await transport.get(f"{place}/printed")).endswith(b"\n")
+
+            await until(written)
+            await transport.run(["true"])  # what was printed before it has had its time on the way
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await task
+            course = course_behind(caught.value)
+            assert course is not None
+            assert (course.began, bytes(course.stdout), bytes(course.stderr)) == (True, b"out\n", b"err\n")
+
+        asyncio.run(scene())
 
 
 class UnpackContract(TransportContract):

@@ -17,6 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from fleet.errors import HostBusy, HostUnfit, TransportError
 from fleet.hosts.sprite.answers import fields_of, refusal
 from fleet.hosts.sprite.api import FAILED, PATIENCE_SECONDS, PAUSES_SECONDS, SpriteApi, path_of, pause_after
+from fleet.hosts.transport import Course
 
 STDIN, STDOUT, STDERR, EXIT, STDIN_END = range(5)
 OPEN_SECONDS = 60.0  # it is the opening that wakes a sprite
@@ -27,6 +28,9 @@ LINGER = "5s"  # how long it may run on over there when we are cut off
 CHUNK = 1 << 16
 LONGEST_FRAME = 1 << 24
 NO_UPGRADE = frozenset({400, 405, 426, 501})
+# The machine may start what was asked for when it has woken, though we have left: nothing begins before a line from us.
+GATE = ("sh", "-c", 'read -r x && exec "$@"', "sh")
+GO = b"\n"
 
 
 class Piece(NamedTuple):
@@ -39,13 +43,14 @@ class Piece(NamedTuple):
 class Command:
     """A command that was begun. `code` is its end, once it is known."""
 
-    def __init__(self, socket: ClientConnection, what: str) -> None:
+    def __init__(self, socket: ClientConnection, what: str, course: Course) -> None:
         self.code: int | None = None
         self.session = ""  # its number over there, by which it is killed
         self.broken = False  # the connection ended before the command
         self.error = ""  # what the machine says about it
         self._socket = socket
         self._what = what
+        self._course = course
         self._told: int | None = None  # the end as text: not to be believed while output still comes
 
     async def next(self) -> Piece | None:
@@ -58,7 +63,7 @@ class Command:
                 if self._told is None:
                     self.broken = True
                     raise TransportError(
-                        f"{self._what}: the connection broke before its end; whether it ran is not known"
+                        f"{self._what}: the connection broke before its end; whether it ran to its end is not known"
                     ) from exc
                 self.code = self._told
                 break
@@ -71,10 +76,11 @@ class Command:
         return None
 
     async def feed(self, data: bytes) -> None:
-        """Give it its input, and the end of it. One that reads no more is no error."""
+        """Let it begin, and give it its input, and the end of that. One that reads no more is no error."""
         with contextlib.suppress(ConnectionClosed):
-            for begin in range(0, len(data), CHUNK):
-                await self._socket.send(bytes([STDIN]) + data[begin : begin + CHUNK])
+            given = GO + data
+            for begin in range(0, len(given), CHUNK):
+                await self._socket.send(bytes([STDIN]) + given[begin : begin + CHUNK])
             await self._socket.send(bytes([STDIN_END]))
 
     def _hear(self, message: str) -> None:
@@ -82,6 +88,7 @@ class Command:
         match said.get("type"):
             case "session_info":
                 self.session = str(said.get("session_id", ""))
+                self._course.began = True
             case "exit" if isinstance(said.get("exit_code"), int):
                 self._told = said["exit_code"]
             case "error":
@@ -89,11 +96,14 @@ class Command:
 
 
 @contextlib.asynccontextmanager
-async def running(api: SpriteApi, name: str, argv: Sequence[str], stdin: bytes) -> AsyncIterator[Command]:
-    """A command that is killed over there if we leave before its end."""
+async def running(
+    api: SpriteApi, name: str, argv: Sequence[str], stdin: bytes, course: Course
+) -> AsyncIterator[Command]:
+    """A command that is killed over there if we leave before its end. Its course is told whether it began."""
     what = f"cannot run `{argv[0]}` on sprite {name}"
-    socket = await _opened(api, name, argv, what)
-    command = Command(socket, what)
+    socket = await _opened(api, name, (*GATE, *argv), what)
+    course.began = None  # until the machine says so
+    command = Command(socket, what, course)
     feeding = asyncio.ensure_future(command.feed(stdin))
     try:
         yield command

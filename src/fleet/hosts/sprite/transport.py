@@ -12,12 +12,13 @@ from fleet.hosts.sprite import files
 from fleet.hosts.sprite.api import SpriteApi
 from fleet.hosts.sprite.awake import HOLD_SOCKET, hold_program
 from fleet.hosts.sprite.presence import Doubt, Presence, Seen, check
-from fleet.hosts.transport import Completed
+from fleet.hosts.transport import Completed, Course
 from fleet.hosts.unpacking import ABSENT, launching, unpack
 
 LONGEST_ADDRESS = 8000  # bytes of words that are sent in the address; more go on stdin
 MOST_OUTPUT = 1 << 26  # of one run
 BLOCK = 4096
+NOT_OPEN = "the sprite was still waking, or not reached"
 # Words that are too many for an address come first on stdin, as a line for sh. It reads no byte more than they are.
 UNPACK = 'eval "$(dd bs=1 count="$0" 2>/dev/null)"'
 ABSENT_CODE = 7
@@ -39,10 +40,12 @@ class SpriteTransport:
         self._doubt = Doubt(name)
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
-        code, stdout, stderr, error = await self._run(argv, stdin)
-        if code in {126, 127} and (await self._run(["sh", "-c", FOUND, "sh", argv[0]], b""))[0] != 0:
-            raise TransportError(f"cannot run `{argv[0]}` on sprite {self._name}: {error or _text(stderr)}")
-        return Completed(code, stdout, stderr)
+        with Course(NOT_OPEN) as course:
+            code, error = await self._run(argv, stdin, course)
+            if code in {126, 127} and (await self._run(["sh", "-c", FOUND, "sh", argv[0]], b"", Course()))[0] != 0:
+                said = error or _text(bytes(course.stderr))
+                raise TransportError(f"cannot run `{argv[0]}` on sprite {self._name}: {said}")
+        return Completed(code, bytes(course.stdout), bytes(course.stderr))
 
     async def put(self, path: str, data: bytes) -> None:
         await files.write(self._api, self._name, path, data)
@@ -79,7 +82,7 @@ class SpriteTransport:
 
         words, given = _handed_over(argv, b"")
         try:
-            async with running(self._api, self._name, words, given) as command:
+            async with running(self._api, self._name, words, given, Course(NOT_OPEN)) as command:
                 while (piece := await command.next()) is not None:
                     if piece.stream == STDOUT:
                         yield piece.data
@@ -116,14 +119,15 @@ class SpriteTransport:
             raise error(f"cannot write {directory} on sprite {self._name}: {_text(stderr) or 'it failed'}")
         return stdout
 
-    async def _run(self, argv: Sequence[str], stdin: bytes) -> tuple[int, bytes, bytes, str]:
+    async def _run(self, argv: Sequence[str], stdin: bytes, course: Course) -> tuple[int, str]:
+        """Its code, and what the machine says about it; what it prints goes to its course."""
         from fleet.hosts.sprite.command import STDERR, STDOUT, running
 
         words, given = _handed_over(argv, stdin)
-        printed = {STDOUT: bytearray(), STDERR: bytearray()}
+        printed = {STDOUT: course.stdout, STDERR: course.stderr}
         too_much = False
         try:
-            async with running(self._api, self._name, words, given) as command:
+            async with running(self._api, self._name, words, given, course) as command:
                 while not too_much and (piece := await command.next()) is not None:
                     printed[piece.stream] += piece.data
                     too_much = sum(map(len, printed.values())) > MOST_OUTPUT
@@ -131,7 +135,7 @@ class SpriteTransport:
             raise await self._explained(exc) from exc
         if command.code is None:
             raise TransportError(f"`{argv[0]}` printed too much on sprite {self._name}: it was ended")
-        return command.code, bytes(printed[STDOUT]), bytes(printed[STDERR]), command.error
+        return command.code, command.error
 
     async def _explained(self, error: TransportError) -> TransportError:
         """The same error, or a better word for it where the API knows that the sprite sleeps, or not the sprite."""
