@@ -7,7 +7,6 @@ middle or re-ordered unnoticed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -320,11 +319,15 @@ def decode(body: bytes | str) -> AnyEvent:
 
 def link(previous: bytes, body: bytes) -> bytes:
     """The hash of an event that follows `previous` in its chain."""
-    return _sha256()(previous + body).digest()
+    digest = _empty().copy()
+    digest.update(previous)
+    digest.update(body)
+    return digest.digest()
 
 
 @cache
-def _sha256() -> Callable[[bytes], hashlib._Hash]:
+def _empty() -> hashlib._Hash:
+    """The hash of nothing. A copy of it is had for less than a new one, of which OpenSSL looks up every part."""
     from hashlib import sha256  # not at the top: commands that only read start faster without it
 
-    return sha256
+    return sha256()

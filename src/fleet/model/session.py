@@ -176,7 +176,10 @@ def _parse(key: str) -> Lane:
 
 def pool_of(capabilities: Iterable[str]) -> str | None:
     """The pool that is asked for by name; None: no pool."""
-    return next((name.removeprefix(POOL) for name in capabilities if name.startswith(POOL)), None)
+    for name in capabilities:
+        if name.startswith(POOL):
+            return name.removeprefix(POOL)
+    return None
 
 
 def changed_in_place(task: Task | NewTask) -> str | None:

@@ -11,21 +11,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Answered: TypeAlias = "tuple[Pending[Any], Any, BaseException | None]"  # with its value, or what it raises
-Waiting: TypeAlias = "dict[AbstractEventLoop, list[Future[None]]]"
+Waiter: TypeAlias = "threading.Event | tuple[AbstractEventLoop, Future[None]]"  # a thread, or somebody in a loop
 _lock = threading.Lock()  # between those who begin to wait and the writer; held for a few instructions, so one does
 
 
 class Pending(Generic[T]):
     """A value that the writer will have after its commit, or the error that it met. Set once."""
 
-    __slots__ = ("_done", "_error", "_loops", "_threads", "_value")
+    __slots__ = ("_done", "_error", "_value", "_waiting")
 
     def __init__(self) -> None:
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
-        self._threads: list[threading.Event] = []
-        self._loops: list[tuple[AbstractEventLoop, Future[None]]] = []
+        self._waiting: tuple[Waiter, ...] = ()
 
     def resolve(self, value: T) -> None:
         """Called by the writer after the commit."""
@@ -39,12 +38,7 @@ class Pending(Generic[T]):
         """The value, waiting for it if need be; raises what the verb raised."""
         if not self._done:
             arrived = threading.Event()
-            with _lock:
-                if self._done:
-                    arrived.set()
-                else:
-                    self._threads.append(arrived)
-            if not arrived.wait(timeout):
+            if self._wait(arrived) and not arrived.wait(timeout):
                 raise TimeoutError("the store has not answered in time")
         if self._error is not None:
             raise self._error
@@ -57,31 +51,38 @@ class Pending(Generic[T]):
 
             loop = asyncio.get_running_loop()
             arrived = loop.create_future()
-            with _lock:
-                waits = not self._done
-                if waits:
-                    self._loops.append((loop, arrived))
-            if waits:
+            if self._wait((loop, arrived)):
                 yield from arrived
         return self.result()
 
-    def _finish(self, value: T | None, error: BaseException | None, waiting: Waiting) -> None:
-        """Wake the threads that wait; the loops are for the caller to wake, all of a batch at once."""
+    def _wait(self, arrived: Waiter) -> bool:
+        """Be told of the answer; False: it is there."""
         with _lock:
-            self._value, self._error = value, error
-            self._done = True
-        for arrived in self._threads:
-            arrived.set()
-        for loop, future in self._loops:
-            waiting.setdefault(loop, []).append(future)
+            if self._done:
+                return False
+            self._waiting = (*self._waiting, arrived)
+            return True
 
 
 def answer(batch: Iterable[Answered]) -> None:
     """Answer a whole batch. Each loop is woken once: woken for every answer, it would fight the writer for the GIL."""
-    waiting: Waiting = {}
-    for pending, value, error in batch:
-        pending._finish(value, error, waiting)
-    for loop, futures in waiting.items():
+    told: list[Waiter] = []
+    with _lock:
+        for pending, value, error in batch:
+            pending._value, pending._error, pending._done = value, error, True
+            told += pending._waiting
+    if told:
+        _wake(told)
+
+
+def _wake(told: list[Waiter]) -> None:
+    loops: dict[AbstractEventLoop, list[Future[None]]] = {}
+    for arrived in told:
+        if isinstance(arrived, tuple):
+            loops.setdefault(arrived[0], []).append(arrived[1])
+        else:
+            arrived.set()
+    for loop, futures in loops.items():
         try:
             loop.call_soon_threadsafe(_arrive, futures)
         except RuntimeError:  # the loop is closed: nobody waits any more
