@@ -18,7 +18,7 @@ from fleet.model.run import NewRun, Run
 from fleet.model.session import Claimed, Defaults, Ending, Fence, Progress, Session, Slot
 from fleet.model.supervisor import Supervisor
 from fleet.model.task import BLOCKS, Comment, NewTask, Task, TaskEdit
-from fleet.store import around, deliveries, probes, queue, sessions
+from fleet.store import around, deliveries, probes, queue, sessions, submission
 from fleet.store.pending import Pending
 from fleet.store.reads import Reads
 
@@ -36,7 +36,7 @@ class Store(Reads):
 
     def submit(self, new: Sequence[NewTask], *, by: str, run: NewRun | None = None) -> Pending[list[Task]]:
         """All of the tasks enter the queue, or none does."""
-        return self._engine.write(lambda tx: queue.submit(tx, new, run=run, by=by, prefix=self.prefix))
+        return self._engine.write(lambda tx: submission.submit(tx, new, run=run, by=by, prefix=self.prefix))
 
     def edit(self, uid: str, change: TaskEdit, *, by: str) -> Pending[Task]:
         """A person changes a task's own fields."""
