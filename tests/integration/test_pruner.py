@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from fleet.hosts.machine import local_host
 from fleet.model.states import TaskState
+from fleet.model.terms import Terms
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.inhouse import InHouse
@@ -62,6 +64,24 @@ def test_sessions_of_ended_tasks_are_forgotten_and_their_words_stay(inside: InHo
     assert [said["text"] for said in inside.said(passed)] == ["well"]
     assert "noise" in (inside.home.task_dir(passed) / "stderr.log").read_text()
     assert prune(inside) == Pruned()
+
+
+def test_what_fleet_itself_wrote_beside_the_output_goes_too(inside: InHouse, tmp_path: Path) -> None:
+    """The answer of a verifier, and what a workspace was compared with, do not keep a directory for ever."""
+    (tmp_path / "work").mkdir()
+    answers = """printf '{"pass": true, "reason": "seen"}' >"$FLEET_ANSWER_FILE" """
+    judged = Terms(scorer={"kind": "verifier_prompt", "prompt": answers, "coder": "command"})
+    bounded = Terms(writable_paths=("out",))
+    uids = [
+        inside.add(command="echo well", terms=judged),
+        inside.add(command="mkdir out; echo x >out/x", terms=bounded, cwd=str(tmp_path / "work"), host=local_host()),
+    ]
+    inside.drain()
+    assert {inside.task(uid).state for uid in uids} == {TaskState.COMPLETED}
+    assert (inside.home.sessions / f"{uids[0]}.2" / "answer.json").exists()
+    assert (inside.home.sessions / f"{uids[1]}.1" / "workspace").exists()
+    assert prune(inside).sessions == 3
+    assert directories(inside) == set()
 
 
 def test_nothing_of_an_unfinished_task_is_taken(inside: InHouse) -> None:

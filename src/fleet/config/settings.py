@@ -99,7 +99,12 @@ class Supervisor(Section, frozen=True, kw_only=True):
     ] = 5
     keep_sessions_days: Annotated[
         int,
-        Meta(ge=0, le=3650, description="How long the raw output of an ended task's sessions is kept; 0: for ever."),
+        Meta(
+            ge=0,
+            le=3650,
+            description="How long the raw output of an ended task's sessions is kept, and on other hosts the copies of "
+            "its files; 0: for ever.",
+        ),
     ] = 14
     keep_logs_days: Annotated[
         int, Meta(ge=0, le=3650, description="How long the supervisor's own logs are kept; 0: for ever.")

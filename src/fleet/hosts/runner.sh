@@ -929,7 +929,7 @@ forget() { # STDOUT STDERR
     rm -f launch                                   # first: what is left cannot be started
     rm -rf outbox bin
     rm -f hold hold.log prompt stdout stderr pid pid.* claim claim.* cause cause.* exit epoch.* .*.put
-    rm -f attended attended.* given
+    rm -f attended attended.* given workspace workspace.* answer.json
     if [ -n "$cgroup" ]; then rmdir "$cgroup" 2>/dev/null; fi
     rm -f runner.sh
     cd /

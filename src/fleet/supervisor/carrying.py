@@ -1,7 +1,7 @@
 """Carrying: the artifact directory goes to a task's host before each session and comes back after it.
 
 Here is what is kept: plan, knowledge, questions and answers. A host has a copy, and another host gets the next. Both
-ways are bounded, may be done again, and remove nothing on either side.
+ways are bounded, may be done again, and remove nothing on either side: old copies are cleared by the pruner.
 """
 
 from __future__ import annotations
@@ -18,20 +18,29 @@ from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.gathering import places_of
 
 TRIES = 3  # of a file whose checksum is not what its host says
-SUMS = 'mkdir -p "$1" && cd "$1" || exit 1; find . -type f -exec sha256sum {} + 2>/dev/null; exit 0'
+# The copy is touched first: nobody clears one that somebody is about to rely on.
+SUMS = 'mkdir -p "$1" && touch "${1%/*}" && cd "$1" || exit 1; find . -type f -exec sha256sum {} + 2>/dev/null; exit 0'
 MOST_BYTES, MOST_BYTES_OF_ALL, MOST_FILES = 16 << 20, 64 << 20, 200
 
 
 async def send(attempt: Attempt) -> None:
-    """Put what the agent is to find in its artifact directory on its host, before it starts."""
+    """Put what the agent is to find in its artifact directory on its host, before it starts.
+
+    A verifier judges what is there: only what is not, as its copy was cleared since, is put there for it.
+    """
     if attempt.site.is_here:
         return
     kept = attempt.house.home.task_dir(attempt.task.uid) / "artifacts"
     files = await asyncio.to_thread(_read_all, kept)
     _tell_left_out(attempt, "not_sent", {name for name, data in files.items() if data is None})
     there = await _sums(attempt)
-    new = {name: data for name, data in files.items() if data is not None and there.get(name) != _digest(data)}
+    found = {name: data for name, data in files.items() if data is not None}
+    new = {name: data for name, data in found.items() if not _stays(attempt, there.get(name), data)}
     await _put(attempt, attempt.artifacts, new)
+
+
+def _stays(attempt: Attempt, there: str | None, data: bytes) -> bool:
+    return there is not None and (attempt.verifies or there == _digest(data))
 
 
 async def send_inputs(attempt: Attempt, missing: list[str]) -> list[str]:
@@ -74,7 +83,7 @@ async def _fetch(attempt: Attempt) -> None:
     left, left_out = MOST_BYTES_OF_ALL, set()
     for place, seen in enumerate(looked.artifacts):
         name = seen.path.removeprefix(looked.roots[0]).lstrip("/")
-        if await asyncio.to_thread(_has, kept, name, sums.get(name)):
+        if await asyncio.to_thread(has, kept, name, sums.get(name)):
             continue
         bounded = place < MOST_FILES and seen.size <= min(left, MOST_BYTES) and is_sound(name)
         data = await _content(attempt, seen, sums.get(name)) if bounded else None
@@ -143,7 +152,7 @@ def _read(root: str, name: str) -> bytes | None:
     return data if len(data) <= MOST_BYTES else None
 
 
-def _has(root: Path, name: str, digest: str | None) -> bool:
+def has(root: Path, name: str, digest: str | None) -> bool:
     """Whether a file is here as it is there."""
     data = _read(str(root), name) if digest else None
     return data is not None and _digest(data) == digest

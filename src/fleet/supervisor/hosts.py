@@ -17,7 +17,7 @@ from fleet.hosts.watcher import Watcher
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 from fleet.policy.placement import reach_of
-from fleet.supervisor.site import Nowhere, Site, there
+from fleet.supervisor.site import Nowhere, Site, place_of, there
 
 if TYPE_CHECKING:
     from fleet.supervisor.house import House
@@ -56,6 +56,13 @@ class Hosts:
         self._sites[name] = site
         self._new.put_nowait(("watch", name))
         return site
+
+    def is_at(self, name: str, site: Site) -> bool:
+        """Whether a host is the machine and directory of a site; each run that describes a machine names it anew."""
+        if name == site.name or site.reach is None:
+            return name == site.name
+        reach = self._reach(name)
+        return reach is not None and place_of(reach) == place_of(site.reach)
 
     def attend(self, name: str) -> None:
         """See to it that a host is probed from now on."""

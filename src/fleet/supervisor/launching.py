@@ -36,6 +36,7 @@ async def launch(attempt: Attempt) -> None:
     """
     if attempt.verifies:
         briefing.make_ready(attempt)
+        await carrying.send(attempt)
         work = briefing.compose(attempt, NAMESPACE)
     elif attempt.dispatch is not None:
         await attempt.dispatch.make_ready(attempt)

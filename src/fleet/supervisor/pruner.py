@@ -1,8 +1,8 @@
 """The pruner: takes away what nobody needs any more, a bounded number at a time, each with a line in the log.
 
 Of a session that is its directory, here or on another host, once its task has ended for long enough and all of its
-output was read. What was said and what went to stderr is in the task's own directory, and stays. Nothing of a task that
-has not ended is touched, and no machine is woken for it.
+output was read. What was said and what went to stderr is in the task's own directory, and stays. Of a task that is the
+copy of its files on another host. Nothing of a task that has not ended is touched, and no machine is woken for it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from fleet.hosts.session import HostedSession
 from fleet.hosts.transport import SupportsSight
 from fleet.model.session import Session
 from fleet.model.states import ENDED, LIVE
+from fleet.supervisor.clearing import Clearing
 from fleet.supervisor.gathering import MOST_TEXT
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.record import has_stderr_of
@@ -38,6 +39,7 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     """What one round took away, and how many bytes it gave back of sessions that run."""
 
     sessions: int = 0
+    copies: int = 0  # of tasks' files, on other hosts
     logs: int = 0
     freed: int = 0
 
@@ -59,6 +61,7 @@ class Pruner:
         self._clock = clock
         self._worth_bytes = worth_bytes
         self._kept_bytes = kept_bytes  # the end of what was said is evidence
+        self._clearing = Clearing(house)
         self._freed: dict[str, int] = {}  # by session, up to which offset
         self._kept: set[str] = set()  # directories that could not be taken away; said once
 
@@ -73,18 +76,19 @@ class Pruner:
             except (FleetError, OSError) as exc:
                 self._house.log("prune_failed", error=str(exc))
                 continue
-            wait = SOON_SECONDS if done.sessions >= MOST else EVERY_SECONDS
+            wait = SOON_SECONDS if max(done.sessions, done.copies) >= MOST else EVERY_SECONDS
 
     async def run_once(self) -> Pruned:
         """One round."""
         freed = await self._free()
         configured = self._house.settings.supervisor
-        sessions = 0
+        sessions = copies = 0
         if configured.keep_sessions_days:
             before = self._clock() - configured.keep_sessions_days * DAY_MS
-            sessions = await self._forget_old(before) + await self._forget_elsewhere(before)
+            away, copies = await self._forget_elsewhere(before)
+            sessions = await self._forget_old(before) + away
         logs = await asyncio.to_thread(self._prune_logs, configured.keep_logs_days)
-        return Pruned(sessions=sessions, logs=logs, freed=freed)
+        return Pruned(sessions=sessions, copies=copies, logs=logs, freed=freed)
 
     # the directories of sessions
 
@@ -96,22 +100,28 @@ class Pruner:
                 break
         return count
 
-    async def _forget_elsewhere(self, before: int) -> int:
-        """The same on every host that is up and awake; one that does not answer is asked again in the next round."""
-        count = 0
+    async def _forget_elsewhere(self, before: int) -> tuple[int, int]:
+        """The same on every host that is up and awake, and then the copies of tasks that have no session there any
+        more; one that does not answer is asked again in the next round."""
+        sessions = copies = 0
         for name, known in dict(self._house.hosts.health).items():
             if known.state != "up":
                 continue
+            site = self._house.hosts.site(name)
             try:
+                if await self._is_asleep(site):
+                    continue
                 async with asyncio.timeout(self._house.settings.timeouts.command_exec):
-                    count += await self._forget_on(self._house.hosts.site(name), before)
+                    sessions += await self._forget_on(site, before)
+                copies += await self._clearing.run_once(site, before, most=MOST)
             except (TransportError, TimeoutError) as exc:
                 self._house.log("prune_failed", host=name, error=str(exc) or "no answer in time")
-        return count
+        return sessions, copies
+
+    async def _is_asleep(self, site: Site) -> bool:
+        return isinstance(site.transport, SupportsSight) and (await site.transport.seen()).asleep
 
     async def _forget_on(self, site: Site, before: int) -> int:
-        if isinstance(site.transport, SupportsSight) and (await site.transport.seen()).asleep:
-            return 0
         done = await site.transport.run(["sh", "-c", 'ls "$1" 2>/dev/null; exit 0', "ls", site.sessions])
         count = 0
         for name in done.stdout.decode("utf-8", "replace").split():
@@ -143,7 +153,7 @@ class Pruner:
         except NotFound:  # on another host it may be that of another home
             return self._keep(name, "no session of this name is known") if site.is_here else False
         if (
-            session.host != site.name
+            not self._house.hosts.is_at(session.host, site)
             or session.state in LIVE
             or task.state not in ENDED
             or (session.ended_at or before) >= before

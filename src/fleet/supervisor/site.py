@@ -8,7 +8,7 @@ from typing import NoReturn
 from fleet.config.home import Home
 from fleet.errors import TransportError
 from fleet.hosts.follower import Follower
-from fleet.hosts.kinds import state_directory, working_directory
+from fleet.hosts.kinds import sprite_name, state_directory, working_directory
 from fleet.hosts.session import HostedSession
 from fleet.hosts.transport import Completed, Transport
 from fleet.hosts.watch import LocalWatch
@@ -85,6 +85,12 @@ def there(name: str, transport: Transport, reach: Reach, log: Callable[..., obje
 
     watcher = Watcher(transport, f"{state}/sessions", log=told)
     return Site(name, transport, state=state, directory=directory, reach=reach, follower=watcher)
+
+
+def place_of(reach: Reach) -> tuple[str, ...]:
+    """Which machine it is, and where Fleet's own directory is on it, whatever the host is called."""
+    machine = sprite_name(reach) if reach.kind == "sprite" else f"{reach.user}@{reach.host}:{reach.port}"
+    return (reach.kind, machine, reach.proxy_jump, state_directory(reach))
 
 
 class Nowhere:
