@@ -108,7 +108,7 @@ def test_no_single_denial_is_believed(fleet: Cli, machines: dict[str, Machine], 
         assert fleet.run("health").out == "UNHEALTHY sprites:\n  mallet: api:not_found\n"
         heard.append(told(receiver))
     assert heard == [[], *[[("host_unhealthy", "dev-mallet-01")]] * 2]
-    assert "4 checks in a row did not find it; so since " in fleet.ok("status", "--host", "mallet").out
+    assert "4 checks in a row did not find it; unhealthy for " in fleet.ok("status", "--host", "mallet").out
 
 
 def test_one_fault_is_one_alert(fleet: Cli, machines: dict[str, Machine], receiver: Receiver) -> None:

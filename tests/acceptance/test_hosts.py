@@ -98,7 +98,8 @@ def test_words_that_are_refused(cli: Cli, server: Sshd, tmp_path: Path) -> None:
     for argv, code, said in (
         (["add", "c", "colour=red"], 2, "a host has no field `colour`"),
         (["add", "c", "host"], 2, "expected FIELD=VALUE"),
-        (["add", "c", "host=h"], 2, "working_directory"),
+        (["add", "c", "host=h"], 2, "error: an ssh host needs working_directory=..., agent_binary=...\n"),
+        (["add", "c", "kind=stone"], 2, 'error: kind: expected "local", "ssh" or "sprite", found "stone"\n'),
         (["add", "c", "host=-oProxyCommand=x", "working_directory=/w", "agent_binary=a"], 2, "host"),
         (["add", "b", *words(server, tmp_path / "far")], 1, "there is a host `b` already"),
         (["remove", "c"], 4, "no host `c`"),

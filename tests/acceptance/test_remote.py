@@ -137,6 +137,17 @@ def test_looks_are_the_same_elsewhere(pair: Pair) -> None:
     assert pair.same("wait", run).code == 1
 
 
+def test_the_health_of_machines_elsewhere(pair: Pair) -> None:
+    """No machine is no health; one that was never probed is told once, as unknown, and is exit code 1."""
+    done = pair.away("health")
+    assert (done.code, done.out) == (4, "")
+    assert done.err.startswith("error: there are no hosts\n")
+    with pair.cli.home.toml.open("a") as file:
+        file.write('\n[[hosts]]\nname = "here"\nkind = "local"\n')
+    done = pair.away("health")
+    assert (done.code, done.out) == (1, "UNHEALTHY hosts:\n  here: unknown\n")
+
+
 def test_verbs_are_the_same_elsewhere(pair: Pair) -> None:
     """What is said to a twin here and to a twin elsewhere comes to the same, and the ledger knows who said it."""
     said: list[list[str]] = []

@@ -88,6 +88,32 @@ def test_one_that_vanished(fleet: Cli, machines: dict[str, Machine]) -> None:
     assert (done.code, done.lines[-1]) == (1, "Complete: 2/3 succeeded")
 
 
+def test_all_looks_tell_the_same_of_one_that_vanished(fleet: Cli, machines: dict[str, Machine]) -> None:
+    """Whoever looked last, the newest evidence is what every command shows; its coder is not known any more."""
+    fleet.ok("status")
+    machines["forge"].faults.vanished = True
+    fleet.ok("status")
+    assert "2 checks in a row did not find it" in row_of("forge", fleet.ok("status").lines)
+    fleet.ok("hosts", "drain", "forge")
+    row = row_of("forge", fleet.ok("status", "--no-probe").lines)
+    assert row.startswith("not_found     -       -         -       2 checks in a row did not find it; it takes")
+    done = fleet.run("hosts", "probe", "forge")
+    assert (done.code, done.out) == (1, "agents-forge-01: down: 3 checks in a row did not find it\n")
+    assert [host["evidence"] for host in fleet.json("hosts") if host["name"] == "agents-forge-01"] == [
+        "3 checks in a row did not find it"
+    ]
+    (told,) = fleet.json("status", "--host", "forge", "--no-probe")["machines"]
+    assert (told["status"], told["coder"], told["healthy"], told["draining"]) == ("not_found", None, False, True)
+    assert fleet.json("report", "--no-probe")["errors"] == ["forge: api:not_found: 3 checks in a row did not find it"]
+    assert "forge: 4 checks in a row did not find it\n" in fleet.run("health", "--host", "forge").err
+
+
+def test_a_report_counts_who_sleeps(fleet: Cli, machines: dict[str, Machine]) -> None:
+    """The totals of a report for people add up."""
+    machines["anvil"].status = "warm"
+    assert "3 in all, 2 healthy, 0 unhealthy, 1 asleep." in fleet.ok("report", "--format", "md").out
+
+
 @pytest.mark.parametrize("nothing_listed", [False, True])
 def test_all_that_vanished(fleet: Cli, server: StandIn, machines: dict[str, Machine], nothing_listed: bool) -> None:
     """Where all vanish at once the fault is the API's own, whether it denies each or lists nothing."""

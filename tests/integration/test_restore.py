@@ -197,8 +197,7 @@ def test_init_force_repairs(tmp_path: Path) -> None:
         assert "hint: run `fleet init --force`" in done.err
     done = cli.ok("init", "--force")
     assert (
-        "note: the database was damaged and is built anew from 1 events; the old one is kept as fleet.db.dam"
-        in done.err
+        "note: the database was damaged and is built anew from 1 event; the old one is kept as fleet.db.dam" in done.err
     )
     assert [task["id"] for task in cli.json("ready")] == [uid]
     assert cli.ok("ledger", "verify").code == 0

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import add_selection
+from fleet.errors import NotFound
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -40,7 +41,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.log or args.team or args.role or args.host:
             context.here("a choice of hosts or a log")
         found = context.front.machines()
-        ill = ill_of(found) + [(one.api_name, "unknown") for one in found.machines if one.healthy is None]
+        if not found.total:
+            raise NotFound("there are no hosts", hint="the fleet that is served there declares none")
+        ill = ill_of(found)
     else:
         from fleet.cli.machines import look, selected
 

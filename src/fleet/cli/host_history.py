@@ -15,10 +15,10 @@ NOTHING = " "  # nobody asked
 def drawn(found: History, called: str) -> list[str]:
     """The lines."""
     from fleet.cli.transcript import one_line, printable
-    from fleet.cli.words import ago, when
+    from fleet.cli.words import ago, lasting, when
 
     names = f"{found.name} ({called})" if called != found.name else found.name
-    lines = [f"{names}: {found.state}" + (f" since {ago(found.state_since)}" if found.state_since else "")]
+    lines = [f"{names}: {found.state}" + (f" {lasting(found.state_since)}" if found.state_since else "")]
     if found.evidence:
         lines.append(f"  {printable(one_line(found.evidence))}")
     answered = f"answered {ago(found.answered_at)}" if found.answered_at else "it has never answered"
@@ -51,10 +51,14 @@ def _bar(share: float) -> str:
 
 
 def _uptime_words(total: Availability) -> str:
+    from fleet.cli.words import count
+
     if total.uptime_pct is None:
-        return f"not known ({total.unknown} probes learned nothing)" if total.unknown else "not known: no probes"
+        return (
+            f"not known: {count(total.unknown, 'probe')} learned nothing" if total.unknown else "not known: no probes"
+        )
     unknown = f", {total.unknown} learned nothing" if total.unknown else ""
-    return f"{total.uptime_pct:g} % ({total.up} of {total.up + total.down} probes{unknown})"
+    return f"{total.uptime_pct:g} % ({total.up} of {count(total.up + total.down, 'probe')}{unknown})"
 
 
 def _latency_words(total: Availability) -> str:

@@ -102,8 +102,10 @@ def _export(args: argparse.Namespace, context: Context) -> int:
         context.print_json(verify(context.reads).heads)
         return 0
     if args.output:
-        count = _export_file(Path(args.output), everything(context.reads))
-        context.note(f"{count} events written to {args.output}")
+        from fleet.cli.words import count
+
+        written = _export_file(Path(args.output), everything(context.reads))
+        context.note(f"{count(written, 'event')} written to {args.output}")
         return 0
     from fleet.store.mirror import encode_line
 
@@ -151,7 +153,8 @@ def _verify(args: argparse.Namespace, context: Context) -> int:
         context.print_json(found)
         return 0
     against = f", {count(found.heads_matched, 'kept head')} found" if heads is not None else ""
-    context.print(f"OK: {count(found.events, 'event')} in {count(found.chains, 'chain')} hold{against}")
+    holds = "holds" if found.events == 1 else "hold"
+    context.print(f"OK: {count(found.events, 'event')} in {count(found.chains, 'chain')} {holds}{against}")
     return 0
 
 

@@ -139,18 +139,18 @@ def _wakes(args: argparse.Namespace, context: Context) -> bool:
 
 def _note(machine: Machine, *, recalls: bool) -> str:
     from fleet.cli.transcript import one_line, printable
-    from fleet.cli.words import ago
+    from fleet.cli.words import ago, lasting
 
-    answered = f"answered {ago(machine.answered_at)}" if machine.answered_at else "never answered"
+    answered = [f"answered {ago(machine.answered_at)}" if machine.answered_at else "never answered"]
     told = [printable(one_line(each)) for each in (machine.detail, *machine.warnings) if each]
+    told += ["it takes no new work"] if machine.draining else []
     if machine.asleep:
-        return "; ".join(["asleep", answered, *told])
-    if machine.healthy is not True:
-        lasting = machine.since is not None and machine.since != machine.probed_at
-        told += [f"so since {ago(machine.since or 0)}"] if lasting else []
-        return "; ".join([*told, answered])
-    probed = [f"probed {ago(machine.probed_at)}"] if recalls and machine.probed_at else []
-    return "; ".join([*told, *probed])
+        told = ["asleep", *answered, *told]
+    elif machine.healthy is not True:
+        if machine.since is not None and machine.since < (machine.probed_at or 0):
+            told.append(f"{'unhealthy' if machine.healthy is False else 'unknown'} {lasting(machine.since)}")
+        told += answered if machine.probed_at or machine.answered_at else []
+    return "; ".join([*told, *([f"probed {ago(machine.probed_at)}"] if recalls and machine.probed_at else [])])
 
 
 def _names(name: str, api_name: str) -> str:

@@ -168,6 +168,8 @@ def _act(args: argparse.Namespace, context: Context) -> int:
 
 async def _done(args: argparse.Namespace, verbs: PoolVerbs, context: Context) -> tuple[object, str]:
     """What came of a verb: as an object, and in words."""
+    from fleet.cli.words import count
+
     worker = args.worker
     match args.verb:
         case "setup":
@@ -176,7 +178,7 @@ async def _done(args: argparse.Namespace, verbs: PoolVerbs, context: Context) ->
             return facts, f"{worker} is set up: {facts.setup_why}; watch it: fleet pool attach {worker}"
         case "send":
             sent = await verbs.send(worker, args.window, args.text)
-            return sent, f"sent {sent.characters} characters to {worker}, window {sent.window}"
+            return sent, f"sent {count(sent.characters, 'character')} to {worker}, window {sent.window}"
         case "history":
             said = await verbs.history(worker, args.lines)
             return {"worker": worker, "text": said}, said.rstrip("\n")

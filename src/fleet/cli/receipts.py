@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _lines(receipt: ReceiptView, *, whole: bool) -> Iterator[str]:
     from fleet.cli.transcript import one_line, printable
-    from fleet.cli.words import span, when
+    from fleet.cli.words import count, span, when
 
     source = f" ({receipt.source.value})" if receipt.source else ""
     mark = "" if receipt.verified or receipt.result.value != "pass" else ", unverified"
@@ -76,7 +76,7 @@ def _lines(receipt: ReceiptView, *, whole: bool) -> Iterator[str]:
     shown = receipt.evidence[:MOST_EVIDENCE]
     rows += [("evidence", line) for line in shown]
     if len(receipt.evidence) > len(shown):
-        rows.append(("", f"... and {len(receipt.evidence) - len(shown)} lines more, with --json"))
+        rows.append(("", f"... and {count(len(receipt.evidence) - len(shown), 'more line')}, with --json"))
     for name, text in rows:
         if text:
             yield f"  {name:<10}  {printable(one_line(text, LONGEST))}"

@@ -126,7 +126,8 @@ def _cell(value: object) -> str:
 
 
 def _summary(report: dict[str, Any]) -> str:
-    return f"{report['total']} in all, {report['healthy']} healthy, {report['unhealthy']} unhealthy"
+    totals = [f"{report['total']} in all", f"{report['healthy']} healthy", f"{report['unhealthy']} unhealthy"]
+    return ", ".join([*totals, *(f"{report[word]} {word}" for word in ("asleep", "unknown") if report[word])])
 
 
 def _markdown(report: dict[str, Any]) -> str:

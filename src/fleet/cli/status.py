@@ -78,13 +78,13 @@ def _work(args: argparse.Namespace, context: Context) -> int:
 
 def _queue(found: Status) -> str:
     """How the outside queue answers, as far as a supervisor has asked it."""
-    from fleet.cli.words import ago
+    from fleet.cli.words import ago, lasting
 
     last = found.queue
     if last is None or not found.supervisors:
         return "Queue: kept by bd; the tasks above are those that were taken from it (fleet bd stats shows all)"
     if last.error:
-        return f"Queue: bd has failed since {ago(last.since)} and is asked again: {last.error}"
+        return f"Queue: bd has failed {lasting(last.since)} and is asked again: {last.error}"
     waits = f"{last.left} more ready" if last.left else "all that is ready is taken"
     return f"Queue: kept by bd; {waits} ({ago(last.at)})"
 

@@ -46,6 +46,11 @@ def ago(at: int) -> str:
     return f"{span(now_ms() - at)} ago"
 
 
+def lasting(since: int) -> str:
+    """How long it has been so."""
+    return f"for {span(now_ms() - since)}"
+
+
 def shown(limit: int) -> str:
     """A list that was cut off says so."""
     return f"({limit} shown; --limit N shows more)"

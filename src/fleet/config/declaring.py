@@ -9,10 +9,13 @@ from fleet.config.edit import lock_path, open_draft, save
 from fleet.config.files import locked
 from fleet.config.home import Home, require
 from fleet.config.machines import Host
+from fleet.config.problems import problems
 from fleet.config.render import host_table
 from fleet.config.splice import remove
 from fleet.errors import Conflict, NotFound, UsageError
+from fleet.model.reach import NEEDED
 
+ALIASES = {"codewhale_binary": "agent_binary"}
 HINT = "such as `fleet hosts add builder-1 host=builder.example.com working_directory=/srv/work agent_binary=claude`"
 
 
@@ -27,6 +30,7 @@ def add_host(home: Home, name: str, assignments: Sequence[str]) -> dict[str, Any
         if field not in types or field == "name":
             raise UsageError(f"a host has no field `{field}`", hint=f"it has: {', '.join(sorted(types))}")
         values[field] = _typed(text, types[field])
+    _check(values)
     require(home)
     with locked(lock_path(home)):
         draft = open_draft(home)
@@ -35,6 +39,16 @@ def add_host(home: Home, name: str, assignments: Sequence[str]) -> dict[str, Any
         draft.add("hosts", values, host_table(values))
         save(home, draft)
     return values
+
+
+def _check(values: dict[str, Any]) -> None:
+    """Refuse what cannot be declared, in the words of the command line: no file has it yet."""
+    given = {ALIASES.get(name, name) for name, value in values.items() if value}
+    missing = [f"{name}=..." for name in NEEDED if name not in given] if values["kind"] == "ssh" else []
+    if missing:
+        raise UsageError(f"an ssh host needs {', '.join(missing)}", hint=HINT)
+    for problem in problems(values, Host):
+        raise UsageError(f"{problem.key}: {problem.text}", hint=HINT)
 
 
 def remove_host(home: Home, name: str) -> None:

@@ -7,15 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from msgspec.structs import replace
+
 from fleet.config import declaring
 from fleet.config.home import Home
 from fleet.config.machines import Health
 from fleet.config.machines import Host as Declared
+from fleet.control.watching import fault_of
 from fleet.errors import Ambiguous, Conflict, NotFound
 from fleet.hosts.probe import probe
 from fleet.hosts.transport import Transport
 from fleet.model.host import Host
 from fleet.model.reach import Reach
+from fleet.policy.health import denial, denied
 from fleet.store.store import Store
 
 
@@ -55,7 +59,7 @@ class HostVerbs:
         live = [session.id for session in self._store.sessions(live=True) if session.host == name]
         if live:
             raise Conflict(
-                f"host {name} has {len(live)} sessions: {', '.join(live[:5])}",
+                f"host {name} has {'a session' if len(live) == 1 else f'{len(live)} sessions'}: {', '.join(live[:5])}",
                 hint=f"`fleet hosts drain {name}` gives it no more; remove it when they have ended",
             )
         declaring.remove_host(self._home, name)
@@ -80,9 +84,13 @@ class HostVerbs:
     async def _probe(self, wanted: Mapping[str, Reach]) -> list[Host]:
         asked = (probe(name, reach, self._open(reach), seconds=self._seconds) for name, reach in wanted.items())
         found = await asyncio.gather(*asked)
+        known = {host.name: host for host in self._store.hosts()}
         return [
             await self._store.probed(
-                each.host, by=self._by, alert_after=self._health.alert_after, keep_days=self._health.keep_days
+                _judged(each.host, known),
+                by=self._by,
+                alert_after=self._health.alert_after,
+                keep_days=self._health.keep_days,
             )
             for each in found
         ]
@@ -110,3 +118,12 @@ class HostVerbs:
         return exact or [
             name for name in self._declared if fnmatchcase(name, word) or fnmatchcase(called.get(name, ""), word)
         ]
+
+
+def _judged(host: Host, known: Mapping[str, Host]) -> Host:
+    """As a probe found it; of one that its provider denies, as every other look would tell it."""
+    if host.state != "unknown":
+        return host
+    before = known.get(host.name)
+    reason = denial(host.evidence, (before.failures if before else 0) + 1)
+    return denied(replace(host, status="not_found"), before, reason, api_fault=fault_of(known))

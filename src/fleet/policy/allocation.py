@@ -80,4 +80,5 @@ def allocate(candidates: Collection[Member], known: Collection[str], busy: Colle
     for member in candidates:
         if member.worker not in known and member.worker not in busy:
             return Allocated(member.worker, "it would be new: all that are set up are busy" if known else "it is new")
-    return Allocated(None, f"all {len(candidates)} workers are busy, and the pool may have no more")
+    busy_words = "its one worker is" if len(candidates) == 1 else f"all {len(candidates)} workers are"
+    return Allocated(None, f"{busy_words} busy, and the pool may have no more")

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from fleet.model.host import Host
+
 DISK_NEARLY_FULL_PCT = 90
 CLOCK_OFF_SECONDS = 10
 LOGIN_IDLE_DAYS = 30  # what renews a login does not live much longer by itself
 DAY_MS = 86_400_000
 DENIALS = 2  # in a row, before a machine that its provider alone denies is called down
 API_FAULTS = frozenset({"not_found", "error"})
-
-
 ASLEEP = frozenset({"warm", "cold"})
 
 
@@ -63,6 +65,20 @@ def login_warning(coder: str, *, expires_at: int | None, renewed_at: int | None,
     if days >= LOGIN_IDLE_DAYS:
         return f"the login of {coder} was not renewed for {days} days: it may have expired"
     return None
+
+
+def denial(reason: str, times: int) -> str:
+    """The evidence of a machine that its provider denies; how often in a row, where it is not the first time."""
+    return reason if times == 1 else f"{times} checks in a row did not find it"
+
+
+def denied(host: Host, known: Host | None, reason: str, *, api_fault: str | None) -> Host:
+    """A machine that its provider alone denies: it is not known to be down before it has been denied several times.
+
+    Nor is it while the provider itself has a fault.
+    """
+    certain = not api_fault and (known.failures if known else 0) + 1 >= DENIALS
+    return replace(host, state="down" if certain else host.state, evidence=reason)
 
 
 def api_fault(statuses: Sequence[str], reasons: Sequence[str]) -> str | None:

@@ -167,7 +167,8 @@ def _store(
         with closing(open_reads()) as reads:
             total = sum(reads.counts().values())
             newest = reads.last(1)
-            checks = [ok("store", f"{where} answers, {newest[0].seq if newest else 0} events")]
+            events = newest[0].seq if newest else 0
+            checks = [ok("store", f"{where} answers, {events} {'event' if events == 1 else 'events'}")]
             checks += _mirror(home, settings, reads)
             checks += _supervisor(reads, supervisor, total)
             given = settings.supervisor

@@ -42,6 +42,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""  # the evidence
     warnings: tuple[str, ...] = ()
     asleep: bool = False
+    draining: bool = False  # it takes no new work, by a person's word
     disk_used_pct: int | None = None
     clock_ahead_seconds: int | None = None
     since: int | None = None  # when it came to be so, as far as is known
@@ -133,6 +134,7 @@ def seen_now(
         detail="" if look.responsive else _repeated(look, known),
         warnings=tuple(told),
         asleep=look.asleep and look.responsive is None,
+        draining=known is not None and known.draining,
         disk_used_pct=facts.disk_used_pct,
         clock_ahead_seconds=facts.clock_ahead_seconds,
         since=_since(found, known),
@@ -143,30 +145,27 @@ def seen_now(
 
 def _left_alone(host: Host, look: Look, known: model.Host) -> Machine:
     """A machine that runs and was not probed, so that it may fall asleep: it is as its last probe found it."""
-    return msgspec.structs.replace(seen_last(host, known), status=look.status, ms=look.ms)
+    return replace(seen_last(host, known), status=look.status, ms=look.ms)
 
 
 def to_keep(look: Look, machine: Machine, known: model.Host | None, *, api_fault: str | None) -> model.Host | None:
-    """What the store is told of a look; None where nothing was learned.
-
-    A machine that its provider alone denies is not known to be down before it has done so several times.
-    """
+    """What the store is told of a look; None where nothing was learned."""
     if look.found is None:
         return None
-    denied = look.status in health.API_FAULTS and not api_fault
-    certain = denied and (known.failures if known else 0) + 1 >= health.DENIALS
-    return msgspec.structs.replace(
-        look.found,
-        state="down" if certain else look.found.state,
-        status=look.status if machine.kind == "sprite" else "",
-        warnings=machine.warnings,
-    )
+    status = look.status if machine.kind == "sprite" else ""
+    found = replace(look.found, status=status, warnings=machine.warnings)
+    if look.status not in health.API_FAULTS:
+        return found
+    return health.denied(found, known, machine.detail, api_fault=api_fault)
 
 
 def seen_last(host: Host, known: model.Host | None) -> Machine:
     """A machine by what the store has of it."""
     if known is None or known.probed_at is None:
-        return Machine(**_called(host), status="unknown", reason="unknown", detail="it was never probed")
+        draining = known is not None and known.draining
+        return Machine(
+            **_called(host), status="unknown", reason="unknown", detail="it was never probed", draining=draining
+        )
     denied = known.status in health.API_FAULTS or known.state == "unknown"
     responsive = None if denied else known.latency_ms is not None
     judged = health.judge(known.status or known.state, responsive)
@@ -175,11 +174,12 @@ def seen_last(host: Host, known: model.Host | None) -> Machine:
         status=known.status or known.state,
         responsive=responsive,
         ms=known.latency_ms,
-        coder=known.coder,
+        coder=known.coder if responsive else None,  # that of one which is not there, or silent, is not known
         healthy=judged.healthy,
         reason=judged.reason,
         detail="" if judged.healthy else known.evidence,
         warnings=known.warnings if judged.healthy else (),
+        draining=known.draining,
         since=known.since,
         probed_at=known.probed_at,
         answered_at=known.answered_at,
@@ -235,10 +235,9 @@ def _since(found: model.Host | None, known: model.Host | None) -> int | None:
 
 def _repeated(look: Look, known: model.Host | None) -> str:
     """The reason; of a denial, how often it came in a row."""
-    times = (known.failures if known else 0) + 1
-    if look.status != "not_found" or times == 1:
+    if look.status != "not_found":
         return look.reason
-    return f"{times} checks in a row did not find it"
+    return health.denial(look.reason, (known.failures if known else 0) + 1)
 
 
 def _login_warning(login: Login, now: int) -> str | None:

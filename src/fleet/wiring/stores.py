@@ -82,9 +82,10 @@ def _restore(home: Home) -> str:
     back = restore(home.db, home.mirror, stamp=stamp, bells=home.bells, leases=home.leases)
     lost = f", {back.dropped} could not be placed" if back.dropped else ""
     kept = ", ".join(path.name for path in back.aside)
+    events = "1 event" if back.events == 1 else f"{back.events} events"
     if not kept:
-        return f"the database was missing and is built anew from {back.events} events{lost}"
-    return f"the database was damaged and is built anew from {back.events} events{lost}; the old one is kept as {kept}"
+        return f"the database was missing and is built anew from {events}{lost}"
+    return f"the database was damaged and is built anew from {events}{lost}; the old one is kept as {kept}"
 
 
 def _is_lost(home: Home) -> bool:
