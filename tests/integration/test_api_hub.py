@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from fleet.api.hub import HEARTBEAT, Hub
+from fleet.api.hub import BEGIN, HEARTBEAT, Hub
+from fleet.projections.happened import Only
 from fleet.store.reads import Reads
 from fleet.store.store import Store
+from fleet.testing.builders import a_task
 from tests.support import homes
 
 T = TypeVar("T")
@@ -167,3 +169,37 @@ def test_an_end_lets_everybody_go(tmp_path: Path) -> None:
         assert not hub.is_full
 
     on_a_hub(tmp_path, body, max_streams=1)
+
+
+def test_one_that_wants_few_is_given_few(tmp_path: Path) -> None:
+    """Of one task alone: what it has missed, how far that was read, what happens then, and silence about all others."""
+
+    async def body(hub: Hub, store: Store, counted: Counted) -> None:
+        ours, other = store.submit([a_task("ours"), a_task("other")], by="ana").result()
+        store.comment(other.uid, "not wanted", by="ana").result()
+        stream = hub.follow("0", Only(task=ours.uid))
+        async with asyncio.timeout(SECONDS):
+            assert await anext(stream) == BEGIN
+            assert ids(await anext(stream)) == [1]
+            assert await anext(stream) == b"id: 3\n\n"
+            store.comment(other.uid, "not wanted", by="ana").result()
+            store.comment(ours.uid, "wanted", by="ana").result()
+            said = await anext(stream)
+        assert (ids(said), b'"about":{"id":"%s","title":"ours"' % ours.uid.encode() in said) == ([5], True)
+
+    on_a_hub(tmp_path, body)
+
+
+def test_one_that_wants_few_hears_how_far_it_has_read(tmp_path: Path) -> None:
+    """With the comment that breaks a silence comes the position up to which there was nothing for it."""
+
+    async def body(hub: Hub, store: Store, counted: Counted) -> None:
+        (task,) = store.submit([a_task("other")], by="ana").result()
+        stream = hub.follow("0", Only(kinds=("run.created",)))
+        store.comment(task.uid, "not wanted", by="ana").result()
+        said = b""
+        async with asyncio.timeout(SECONDS):
+            while not said.endswith(HEARTBEAT + b"id: 2\n\n"):
+                said = await anext(stream)
+
+    on_a_hub(tmp_path, body, heartbeat_seconds=0.01)

@@ -13,6 +13,7 @@ import pytest
 
 from fleet.config.tokens import Role
 from fleet.hosts.collect import Shelf
+from fleet.hosts.machine import local_host
 from fleet.model.alert import AlertKind
 from fleet.model.delivery import Delivery
 from fleet.model.receipt import ArtifactRef
@@ -77,6 +78,7 @@ def test_a_run_from_its_spec_to_its_stop(api: Asked) -> None:
     assert api.get("/runs")["counts"]["queued"] == 2
     detail = api.get(f"/runs/{run[:-1]}")
     assert [task["id"] for task in detail["tasks"]] == ["a", "b"]
+    assert api.get(f"/runs/{run}/live") == {"run": detail["run"], "live": []}
     stopped = api.post(f"/runs/{run}/stop", {"reason": "enough"}).json()["stopped"]
     assert {one["id"]: one["state"] for one in stopped} == dict.fromkeys(made.json()["tasks"].values(), "cancelled")
     assert api.get(f"/runs/{run}")["run"]["state"] == "stopped"
@@ -194,6 +196,21 @@ def test_questions_and_answers(api: Asked) -> None:
     assert api.post(f"/questions/{uid}/answer", {"text": "production"}).status_code == 409
 
 
+def test_what_goes_on_is_one_look(api: Asked) -> None:
+    """The board and a run while it goes on come in one answer each, as the screen and the table need them."""
+    run = api.post("/runs", SPEC).json()["run"]["id"]
+    api.store.join("sup", machine="local@here", pid=os.getpid(), seconds=60).result()
+    (claimed,) = api.store.claim("sup", [a_slot("w#1", host=local_host())], DEFAULTS).result()
+    board, live = api.get("/board", role=Role.READ), api.get(f"/runs/{run}/live", role=Role.READ)
+    assert [each["session"] for each in board["running"]] == [claimed.session.id]
+    assert [(each["title"], each["needs"]) for each in board["queued"]] == [("b", 1)]
+    assert board["supervisors"] == ["sup"]
+    assert [(each["id"], each["task"], each["worker"]) for each in live["live"]] == [
+        ("a", claimed.task.uid, claimed.session.worker)
+    ]
+    assert (live["run"]["counts"]["running"], live["run"]["over"]) == (1, False)
+
+
 def test_tasks_are_listed_and_shown(api: Asked) -> None:
     """Tasks by state, by run and by tag; one in full, with why it is where it is."""
     one, two = (api.post("/tasks", {"title": title, "priority": 1}).json()["id"] for title in ("one", "two"))
@@ -213,6 +230,10 @@ def test_what_is_not_there_is_404(api: Asked) -> None:
     """An unknown id, route or method is a problem with its status, never a page or a trace."""
     for path in (
         "/runs/no",
+        "/runs/no/live",
+        "/events?run=no",
+        "/events?task=no",
+        "/events?seq=9",
         "/workers/no",
         "/tasks/no",
         "/tasks/no/logs",
@@ -224,7 +245,14 @@ def test_what_is_not_there_is_404(api: Asked) -> None:
         assert (found.status_code, found.headers["content-type"]) == (404, "application/problem+json"), path
         assert found.json()["status"] == 404
     assert api.ask("DELETE", "/v1/fleet/runs").status_code == 405
-    for path in ("/tasks?limit=0", "/tasks?status=odd", "/tasks/%00", "/events?after=x", "/tasks?limit=99999"):
+    for path in (
+        "/tasks?limit=0",
+        "/tasks?status=odd",
+        "/tasks/%00",
+        "/events?after=x",
+        "/events?kind=x",
+        "/tasks?limit=99999",
+    ):
         assert api.ask("GET", f"/v1/fleet{path}").status_code == 400, path
     assert api.post("/tasks", {"title": "x", "unknown": 1}).status_code == 400
     assert api.told == []

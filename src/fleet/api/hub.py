@@ -16,10 +16,11 @@ import msgspec
 
 from fleet.errors import FleetError
 from fleet.model.event import kind_of
-from fleet.store.reads import Batch, Reads, order_of
+from fleet.projections.happened import EVERYTHING, Names, Only, Piece
+from fleet.store.reads import Reads, order_of
 
 if TYPE_CHECKING:
-    from fleet.model.event import Entry
+    from fleet.projections.happened import Happened
     from fleet.store.engine import Bell
 
 T = TypeVar("T")
@@ -31,33 +32,36 @@ GAP_SECONDS = 0.25  # at most, between two sendings
 GAP_FOR_EACH = 0.00025  # that each client adds to it: what a sending to it costs, and some room
 MOST_WAITING = 1 << 20  # bytes that a client may be behind
 AT_ONCE = 100  # events that are read together
+MOST_PASSED_OVER = 1000  # and where a client wants few of them
 HEARTBEAT = b": still here\n\n"
 BEGIN = b"retry: 1000\n\n"  # milliseconds, before a client comes back by itself
 
 Order = tuple[int, ...]
 
 
-def line_of(entry: Entry, position: str) -> bytes:
-    """An event as an object: where it stands, and the stored bytes."""
-    return b'{"position":"%s","seq":%d,"hash":"%s","event":%s}' % (
-        position.encode(),
-        entry.seq,
-        entry.hash.hex().encode(),
-        entry.body,
+def line_of(one: Happened) -> bytes:
+    """An event as an object: where it stands, the task that it is about, and the stored bytes."""
+    return b'{"position":"%s","seq":%d,"hash":"%s","about":%s,"event":%s}' % (
+        one.position.encode(),
+        one.entry.seq,
+        one.entry.hash.hex().encode(),
+        msgspec.json.encode(one.about),
+        one.entry.body,
     )
 
 
-def frame_of(entry: Entry, position: str) -> bytes:
+def frame_of(one: Happened) -> bytes:
     """An event as a server-sent one."""
-    kind = kind_of(entry.event).encode()
-    return b"id: %s\nevent: %s\ndata: %s\n\n" % (position.encode(), kind, line_of(entry, position))
+    kind = kind_of(one.entry.event).encode()
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (one.position.encode(), kind, line_of(one))
 
 
 class Client:
     """One that follows: what it has yet to be sent, and why it is let go."""
 
-    def __init__(self, since: Order) -> None:
+    def __init__(self, since: Order, only: Only = EVERYTHING) -> None:
         self.since = since  # what it has read by itself
+        self.only = only  # what it wants
         self.waiting: deque[bytes] = deque()
         self.size = 0
         self.dropped = False
@@ -87,7 +91,7 @@ class Hub:
     """Reads the feed while it runs. `ask` puts a question to the store, beside the loop."""
 
     def __init__(
-        self, reads: Reads, ask: Ask[Batch], *, max_streams: int, heartbeat_seconds: float = HEARTBEAT_SECONDS
+        self, reads: Reads, ask: Ask[Piece], *, max_streams: int, heartbeat_seconds: float = HEARTBEAT_SECONDS
     ) -> None:
         self.position = reads.end()
         self.generation = 0  # goes up with every commit that was heard of
@@ -95,6 +99,7 @@ class Hub:
         self.streams = 0
         self.dropped = 0
         self._ask = ask
+        self._names = Names()
         self._max_streams = max_streams
         self._heartbeat_seconds = heartbeat_seconds
         self._bell: Bell = reads.listen()
@@ -138,22 +143,28 @@ class Hub:
         """Whether one more client would be too many."""
         return self.streams >= self._max_streams
 
-    async def follow(self, after: str | None) -> AsyncGenerator[bytes, None]:
-        """What happens after a position (None: from now on), for one client, as long as it keeps up."""
+    async def follow(self, after: str | None, only: Only = EVERYTHING) -> AsyncGenerator[bytes, None]:
+        """What happens after a position (None: from now on), for one client, as long as it keeps up.
+
+        One that does not want all is told how far it has read: it may be given nothing to go on from for long.
+        """
         self.streams += 1
         try:
             yield BEGIN
-            since = order_of(self.position)
+            since, names = order_of(self.position), Names()
             if after is not None:
                 while True:
-                    batch = await self._batch(after)
-                    after = batch.position
-                    if batch.entries:
-                        yield b"".join(_frames(batch))
+                    piece = await self._piece(after, names, only)
+                    after = piece.position
+                    if piece.happened:
+                        yield b"".join(map(frame_of, piece.happened))
                     since = order_of(after)
                     if since >= order_of(self.position):  # nothing may wait between this and joining
                         break
-            async with contextlib.aclosing(self._live(Client(since))) as live:  # it leaves when its client does
+            client = Client(since, only)
+            if after is not None:
+                client.put(_read_to(client, after))
+            async with contextlib.aclosing(self._live(client)) as live:  # it leaves when its client does
                 async for data in live:
                     yield data
         finally:
@@ -167,7 +178,7 @@ class Hub:
                     async with asyncio.timeout(self._heartbeat_seconds):
                         await client.wake.wait()
                 except TimeoutError:
-                    yield HEARTBEAT
+                    yield HEARTBEAT + _read_to(client, self.position)
                     continue
                 data = client.take()
                 if data:
@@ -183,21 +194,19 @@ class Hub:
         """All that has happened since the last look, to everybody."""
         while not self._ended:
             try:
-                batch = await self._batch(self.position)
+                piece = await self._piece(self.position, self._names)
             except FleetError as exc:  # the database is away: clients are told, and it is asked again
                 body = msgspec.json.encode({"detail": str(exc)})
                 self._send(b"event: stream.error\ndata: %s\n\n" % body)
                 return
-            if not batch.entries:
+            if not piece.happened:
                 return
-            self.position = batch.position
-            frames = list(_frames(batch))
-            orders = [order_of(position) for position in batch.positions]
-            data = b"".join(frames)
+            self.position = piece.position
+            frames = [(order_of(one.position), one, frame_of(one)) for one in piece.happened]
+            data = b"".join(frame for _, _, frame in frames)
             for client in self.clients:
-                if client.since >= orders[0]:  # it has read some of them by itself
-                    later = (frame for order, frame in zip(orders, frames, strict=True) if order > client.since)
-                    client.put(b"".join(later))
+                if client.since >= frames[0][0] or client.only is not EVERYTHING:  # it has read some, or wants few
+                    client.put(b"".join(f for at, one, f in frames if at > client.since and client.only.has(one)))
                 else:
                     client.put(data)
 
@@ -205,9 +214,13 @@ class Hub:
         for client in self.clients:
             client.put(data)
 
-    async def _batch(self, after: str) -> Batch:
-        return await self._ask(lambda reads: reads.feed(after, limit=AT_ONCE))
+    async def _piece(self, after: str, names: Names, only: Only = EVERYTHING) -> Piece:
+        limit = AT_ONCE if only is EVERYTHING else MOST_PASSED_OVER
+        return await self._ask(lambda reads: names.piece(reads, after, only=only, limit=limit))
 
 
-def _frames(batch: Batch) -> list[bytes]:
-    return [frame_of(entry, at) for entry, at in zip(batch.entries, batch.positions, strict=True)]
+def _read_to(client: Client, position: str) -> bytes:
+    """For one that does not want all: how far was read for it, so that it need not begin anew when it comes back."""
+    if client.only is EVERYTHING or order_of(position) < client.since:
+        return b""
+    return b"id: %s\n\n" % position.encode()

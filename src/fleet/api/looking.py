@@ -15,13 +15,14 @@ from fleet.api.answers import NEEDS_ADMIN, NEEDS_READ, OfRun, Word, answer, chec
 from fleet.api.views import ConfigView, Health, RunList
 from fleet.errors import NotFound, UsageError
 from fleet.front.front import Front
-from fleet.front.views import RunDetail
+from fleet.front.views import RunDetail, RunLive
 from fleet.model.delivery import Delivery
 from fleet.model.ids import run_subject
 from fleet.model.session import Session
 from fleet.model.states import TaskState
 from fleet.policy.redaction import redacted
 from fleet.projections import runs
+from fleet.projections.board import Board
 from fleet.projections.inspect import Inspection
 from fleet.projections.logs import LogTail
 from fleet.projections.queue import Question, TaskDetail, TaskLine, Wanted
@@ -48,6 +49,12 @@ async def fleet_status(request: Request[Any, Any, Any], run: OfRun = None) -> Re
     return answer(await desk_of(request).look(lambda front: front.status(only)))
 
 
+@get("/v1/fleet/board", tags=["runs"], guards=NEEDS_READ)
+async def whole_board(request: Request[Any, Any, Any]) -> Response[Board]:
+    """What somebody who steers looks at: what needs them, what runs, what is queued, the hosts."""
+    return answer(await desk_of(request).look(lambda front: front.board()))
+
+
 @get("/v1/fleet/runs", tags=["runs"], guards=NEEDS_READ)
 async def list_runs(request: Request[Any, Any, Any], limit: Limit = 50) -> Response[RunList]:
     """The newest runs, and the counts of all tasks."""
@@ -72,6 +79,13 @@ async def one_run(
         lambda reads: run_subject(reads.find_run(word).id), lambda front: front.run(word, limit)
     )
     return answer(view, etag=seq)
+
+
+@get("/v1/fleet/runs/{run_id:str}/live", tags=["runs"], guards=NEEDS_READ)
+async def live_run(request: Request[Any, Any, Any], run_id: Word) -> Response[RunLive]:
+    """A run while it goes on: how it stands, and what is in progress, the longest first."""
+    word = checked(run_id)
+    return answer(await desk_of(request).look(lambda front: front.live(word)))
 
 
 @get("/v1/fleet/runs/{run_id:str}/workers", tags=["runs"], guards=NEEDS_READ)
@@ -247,8 +261,10 @@ async def config(request: Request[Any, Any, Any]) -> Response[ConfigView]:
 ROUTES = [
     health,
     fleet_status,
+    whole_board,
     list_runs,
     one_run,
+    live_run,
     workers_of_run,
     receipts_of_run,
     one_worker,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from fleet.projections.happened import About
 from fleet.projections.runs import RunView
 
 Text = Annotated[str, Meta(min_length=1, max_length=100_000)]
@@ -37,11 +38,12 @@ class ConfigView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An event in its place: `position` is where to go on after it."""
+    """An event in its place: `position` is where to go on after it, `about` the task that it is about."""
 
     position: str
     seq: int
     hash: str
+    about: About | None
     event: dict[str, Any]
 
 

@@ -191,6 +191,7 @@ def _away(command: Command, argv: list[str], context: Context) -> None:
     named = context.home_flag if context.home_flag is not None else _home_in(argv)
     if context.url and named is not None:
         raise UsageError("--url and --home name two fleets", hint="give one of them")
+    context.url_said = bool(context.url)
     context.url = context.url or ("" if named is not None else environ().get("FLEET_URL", ""))
     if context.url and not command.remote and not {"-h", "--help"} & set(argv):
         raise UsageError(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fleet.control.hosts import HostVerbs
     from fleet.control.landing import Landing
     from fleet.front.front import Front
+    from fleet.front.remote import RemoteFront
     from fleet.store.reads import Reads
 
 
@@ -30,6 +31,7 @@ class Context:
     def __init__(self, *, home: str | None, json: bool, out: TextIO, err: TextIO) -> None:
         self.home_flag = home
         self.url = ""  # of a fleet that is served elsewhere; empty: the home is here
+        self.url_said = False  # by a flag, which has to be said again with the next command
         self.token_env = TOKEN_ENV
         self.insecure = False
         self.json = json
@@ -56,15 +58,35 @@ class Context:
         from fleet import wiring
 
         if self.url:
-            return wiring.open_remote(self.url, self.token_env, insecure=self.insecure)
+            return self.away
         return wiring.open_front(
             self.home, lambda: self.settings, reads=lambda: self.reads, control=lambda _: self.control
         )
+
+    @cached_property
+    def away(self) -> RemoteFront:
+        """The fleet that is served elsewhere."""
+        from fleet import wiring
+
+        return wiring.open_remote(self.url, self.token_env, insecure=self.insecure)
 
     def here(self, what: str) -> None:
         """Refuse what only a home here can do, where a fleet is meant that is served elsewhere."""
         if self.url:
             raise UsageError(f"{what} works on a home here, not on a fleet that is served elsewhere")
+
+    @property
+    def away_flags(self) -> list[str]:
+        """What names the fleet that is served elsewhere, before the words of a command."""
+        token = ["--token-env", self.token_env] if self.token_env != TOKEN_ENV else []
+        return ["--url", self.url, *token, *(["--insecure"] if self.insecure else [])]
+
+    @property
+    def fleet(self) -> str:
+        """How a command that is to be pasted begins."""
+        import shlex
+
+        return shlex.join(["fleet", *self.away_flags]) if self.url_said else "fleet"
 
     @property
     def bd_keeps_the_queue(self) -> bool:
@@ -101,7 +123,7 @@ class Context:
 
     def close(self) -> None:
         """Let go of what was opened."""
-        for name in ("front", "reads", "control", "landing", "host_verbs"):
+        for name in ("front", "away", "reads", "control", "landing", "host_verbs"):
             opened = self.__dict__.pop(name, None)
             if opened is not None:
                 opened.close()

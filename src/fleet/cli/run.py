@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Run until told to stop, or answer about one that runs."""
-    if context.url and (args.verb in (None, "status", "stop") or args.run is not None):
+    if context.url and args.run is None and args.verb in (None, "status", "stop"):
         context.here("supervising")
     if args.verb in ("status", "stop"):
         from fleet.cli import supervisors
@@ -78,15 +78,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _spec(args: argparse.Namespace, context: Context) -> int:
-    from fleet.cli import run_spec
+    from fleet.cli import run_away, run_spec
 
     if args.drain or args.stop_agents or args.serve:
         raise UsageError("--drain, --stop-agents and --serve are for supervising the whole queue; a run ends by itself")
     if args.run is None:
-        return run_spec.run_away(args, context) if context.url else run_spec.run(args, context)
+        return run_away.submit(args, context) if context.url else run_spec.run(args, context)
     if args.verb is not None or args.dry_run or args.max_workers or args.coder or args.model:
         raise UsageError("--run goes on with a run as it was submitted; it takes nothing else")
-    return run_spec.go_on(args, context)
+    return run_away.go_on(args, context) if context.url else run_spec.go_on(args, context)
 
 
 def _supervise(args: argparse.Namespace, context: Context) -> int:

@@ -9,9 +9,11 @@ from fleet.errors import Supervised
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
-    from fleet.cli.run_view import View
+    from fleet.cli.run_view import Look, View
     from fleet.control.specs import ReadSpec
+    from fleet.front.following import LocalFollowing
     from fleet.projections.plan import Plan
+    from fleet.store.engine import Bell
     from fleet.store.reads import Reads
 
 LOOK_SECONDS = 0.25  # between two looks at a run
@@ -40,49 +42,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.detach:
         return _detach(made.id, context)
     return see_through(made.id, context, position=position, quiet=args.quiet)
-
-
-def run_away(args: argparse.Namespace, context: Context) -> int:
-    """The same on a fleet that is served elsewhere: its supervisor runs it, and its directories are there."""
-    from fleet.cli.words import count
-    from fleet.config.specs.document import read
-    from fleet.model.spec import DEFAULT_WORKERS
-
-    if args.dry_run:
-        context.here("--dry-run")
-    document = read(args.verb)
-    if args.alerts and isinstance(document.value, dict):
-        document.value["alerts"] = read(args.alerts).value
-    most = args.max_workers or DEFAULT_WORKERS
-    made = context.front.submit(document, most, coder=args.coder, model=args.model)
-    for warning in made.warnings:
-        context.note(f"warning: {warning}")
-    run_id = made.run.id
-    if not context.json:
-        context.note(f"Run {run_id}: {made.run.name}, {count(made.run.tasks, 'task')}, at most {most} at once")
-    if not made.supervisors:
-        context.note("no supervisor is running there: it waits for one")
-    if not args.detach:
-        return _wait_away(run_id, context, quiet=args.quiet)
-    if context.json:
-        context.print_json({"run": run_id, "pid": None})
-    else:
-        context.print(run_id)
-        context.note(f"follow with: fleet wait {run_id}")
-    return 0
-
-
-def _wait_away(run_id: str, context: Context, *, quiet: bool) -> int:
-    bell = context.front.listen()
-    try:
-        while not context.front.run(run_id, 0).run.over:
-            bell.wait(LOOK_SECONDS)
-    except KeyboardInterrupt:
-        context.note(f"To follow it again: fleet wait {run_id}   To end it: fleet stop --run {run_id}")
-        return INTERRUPTED
-    finally:
-        bell.close()
-    return conclude(run_id, context, quiet=quiet)
 
 
 def go_on(args: argparse.Namespace, context: Context) -> int:
@@ -208,7 +167,8 @@ def _supervise(run_id: str, context: Context, position: str, *, quiet: bool) -> 
             stack.enter_context(guard(context.home.path, house.name, alone=house.alone))
         except Supervised:
             return position, 0
-        view = stack.enter_context(closing(view_of(context, house.store, run_id, position, quiet=quiet)))
+        following = _following(house.store, run_id, position, None)
+        view = stack.enter_context(closing(view_of(context, _look(house.store, run_id), following, quiet=quiet)))
         code = asyncio.run(_alive(house, view))
         position = house.store.end()
     _hand_on(run_id, context)
@@ -254,18 +214,33 @@ def _follow(run_id: str, context: Context, position: str, *, quiet: bool) -> tup
     from fleet.supervisor.guard import holders
 
     reads = context.reads
-    view = view_of(context, reads, run_id, position, quiet=quiet)
-    bell = reads.listen()
+    following = _following(reads, run_id, position, reads.listen())
+    view = view_of(context, _look(reads, run_id), following, quiet=quiet)
     try:
         while not run_view(reads, run_id).over and holders(context.home.path):
-            bell.wait(LOOK_SECONDS)
+            following.wait(LOOK_SECONDS)
             view.step()
     except KeyboardInterrupt:
         return position, INTERRUPTED
     finally:
-        bell.close()
         view.close()
+        following.close()
     return reads.end(), 0
+
+
+def _following(reads: Reads, run_id: str, position: str, bell: Bell | None) -> LocalFollowing:
+    from fleet.front.following import LocalFollowing
+    from fleet.projections.happened import Only
+
+    return LocalFollowing(reads, position, Only(run=run_id), bell=bell)
+
+
+def _look(reads: Reads, run_id: str) -> Look:
+    from fleet.cli.words import now_ms
+    from fleet.front.views import RunLive
+    from fleet.projections.runs import live, run_view
+
+    return lambda: RunLive(run=run_view(reads, run_id), live=live(reads, run_id, now_ms()))
 
 
 def _interrupted(run_id: str, context: Context) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from fleet.cli.transcript import one_line, printable
-from fleet.cli.words import cells, count, now_ms, pad, span
+from fleet.cli.words import cells, count, pad, span
+from fleet.errors import ServerUnreachable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fleet.cli.context import Context
-    from fleet.model.event import AnyEvent
+    from fleet.front.following import Following
+    from fleet.front.views import RunLive
     from fleet.model.session import Session
+    from fleet.projections.happened import Happened
     from fleet.projections.runs import Live, RunView, TaskResult
-    from fleet.store.reads import Reads
+
+    Look: TypeAlias = Callable[[], RunLive]
 
 MOST_LIVE = 24  # rows of a live table
 MOST_ROWS = 200  # rows of a final one; what did not pass comes first
@@ -42,73 +48,63 @@ class Silent:
 class Lines:
     """A line on stderr for each thing that happens to a task of the run."""
 
-    def __init__(self, context: Context, reads: Reads, run: str, position: str) -> None:
+    def __init__(self, context: Context, following: Following) -> None:
         self._context = context
-        self._reads = reads
-        self._run = run
-        self._position = position
-        self._names: dict[str, str] = {}  # of the run's tasks, by uid
+        self._following = following
         self._claimed: dict[str, Session] = {}  # not begun yet: what is missing may still keep it from it
 
     def step(self) -> None:
         """The events since the last time."""
-        while True:
-            batch = self._reads.feed(self._position)
-            self._position = batch.position
-            for entry in batch.entries:
-                self._say(entry.event)
-            if not batch.entries:
-                return
+        while happened := self._following.more():
+            self.tell(happened)
+
+    def tell(self, happened: list[Happened]) -> None:
+        """A line for each that a person wants to hear of."""
+        for one in happened:
+            self._say(one)
 
     def close(self) -> None:
         """What came last."""
         self.step()
 
-    def _say(self, event: AnyEvent) -> None:
+    def _say(self, one: Happened) -> None:
         from fleet.cli.event_words import placed, told
         from fleet.model import event as ev
 
+        event = one.entry.event
         match event:
-            case ev.TaskClaimed(session=session) if session.run == self._run:
+            case ev.TaskClaimed(session=session):
                 self._claimed[session.id] = session
             case ev.SessionStarted(session=name) if name in self._claimed:
                 session = self._claimed.pop(name)
                 what = "verifier started" if session.kind == "verify" else "started"
-                self._line(event, what, placed(session))
-            case ev.TaskSettled(receipt=receipt) if receipt.run == self._run:
+                self._line(one, what, placed(session))
+            case ev.TaskSettled(receipt=receipt):
                 source = f" ({receipt.source.value})" if receipt.source else ""
-                self._line(event, receipt.result.value + source, receipt.reason.removeprefix("skipped: "))
-            case ev.SessionAdopted() | ev.TaskRequeued() | ev.TaskBlocked() if self._is_ours(event.subject):
-                self._line(event, *told(event))
+                self._line(one, receipt.result.value + source, receipt.reason.removeprefix("skipped: "))
+            case ev.SessionAdopted() | ev.TaskRequeued() | ev.TaskBlocked():
+                self._line(one, *told(event))
             case _:
                 return
 
-    def _line(self, event: AnyEvent, what: str, detail: str) -> None:
+    def _line(self, one: Happened, what: str, detail: str) -> None:
         import time
 
-        clock = time.strftime("%H:%M:%S", time.localtime(event.at / 1000))
-        self._context.note(f"{clock}  {self._name(event.subject)}  {what}: {short(detail)}")
+        clock = time.strftime("%H:%M:%S", time.localtime(one.entry.event.at / 1000))
+        name = one.about.id if one.about else one.entry.event.subject
+        self._context.note(f"{clock}  {name}  {what}: {short(detail)}")
         self._context.err.flush()
-
-    def _is_ours(self, uid: str) -> bool:
-        return self._name(uid) != ""
-
-    def _name(self, uid: str) -> str:
-        if uid not in self._names:
-            task = self._reads.tasks_by_uid([uid]).get(uid)
-            self._names[uid] = task.task_id if task is not None and task.run == self._run else ""
-        return self._names[uid]
 
 
 class Screen:
-    """A table that is drawn again in its place."""
+    """A table that is drawn again in its place. A fleet that does not answer is told of beneath it."""
 
-    def __init__(self, context: Context, reads: Reads, run: str) -> None:
+    def __init__(self, context: Context, look: Look) -> None:
         from rich.console import Console
         from rich.live import Live as LiveDisplay
 
-        self._reads = reads
-        self._run = run
+        self._look = look
+        self._seen = look()
         console = Console(file=context.err, highlight=False, no_color=not context.colour)
         self._live = LiveDisplay(self._drawn(), console=console, auto_refresh=False, transient=True)
         self._live.start()
@@ -126,16 +122,19 @@ class Screen:
         from rich.table import Table
         from rich.text import Text
 
-        from fleet.projections.runs import live, run_view
-
-        view, running = run_view(self._reads, self._run), live(self._reads, self._run, now_ms())
+        trouble = ""
+        try:
+            self._seen = self._look()
+        except ServerUnreachable as exc:
+            trouble = f"{exc}; it is asked again and again"
+        view, running = self._seen.run, self._seen.live
         table = Table(box=None, pad_edge=False, header_style="bold")
         for name in ("Task", "Where", "Coder", "Elapsed", "Idle", "Tokens", "Cost"):
             table.add_column(name, no_wrap=True)
         for each in running[:MOST_LIVE]:
             table.add_row(*map(Text, live_cells(each)))
         more = [Text(f"and {len(running) - MOST_LIVE} more")] if len(running) > MOST_LIVE else []
-        return Group(table, *more, Text(summary(view)))
+        return Group(table, *more, Text(summary(view)), *([Text(trouble, "red")] if trouble else []))
 
 
 def live_cells(each: Live) -> tuple[str, ...]:
@@ -156,13 +155,11 @@ def who(each: Live) -> str:
     return f"{each.coder}/{each.model}" if each.model else each.coder
 
 
-def view_of(context: Context, reads: Reads, run: str, position: str, *, quiet: bool) -> View:
+def view_of(context: Context, look: Look, following: Following, *, quiet: bool) -> View:
     """The view that fits who looks."""
     if quiet or context.json:
         return Silent()
-    if context.err.isatty():
-        return Screen(context, reads, run)
-    return Lines(context, reads, run, position)
+    return Screen(context, look) if context.err.isatty() else Lines(context, following)
 
 
 def summary(view: RunView) -> str:

@@ -19,6 +19,7 @@ from fleet.errors import ProgramMissing, UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
+    from fleet.cli.screen.app import Top
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,15 +31,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fleet.config.environment import environ
     from fleet.config.home import require
 
-    home = require(context.home)
+    if not context.url:
+        require(context.home)
     if context.json:
-        return _print(context)
+        context.print_json(context.front.board())
+        return 0
     if not (context.out.isatty() and sys.stdin.isatty()) or environ().get("TERM", "dumb") == "dumb":
         raise UsageError(
             "fleet top needs a terminal", hint="`fleet status` prints once; `fleet watch` follows in lines"
         )
     try:
-        from fleet.cli.screen.app import Top
+        import fleet.cli.screen.app  # noqa: F401
     except ModuleNotFoundError as exc:
         if exc.name is None or not exc.name.startswith("textual"):
             raise
@@ -46,18 +49,23 @@ def run(args: argparse.Namespace, context: Context) -> int:
             "fleet top needs Textual, which is not installed",
             hint="pip install textual; without it: fleet watch, fleet tasks --watch",
         ) from exc
-    from fleet.cli.screen.desk import Desk
-
-    app = Top(Desk(home))
+    app = _away(context) if context.url else _here(context)
     app.run()
     return app.return_code or 0
 
 
-def _print(context: Context) -> int:
-    from fleet.cli.words import now_ms
-    from fleet.hosts.machine import local_host
-    from fleet.projections.board import board
+def _here(context: Context) -> Top:
+    from fleet.cli.screen.app import Top
+    from fleet.cli.screen.desk import Desk
 
-    found = board(context.reads, context.settings, context.home, machine=local_host(), now=now_ms())
-    context.print_json(found)
-    return 0
+    return Top(Desk(context.home))
+
+
+def _away(context: Context) -> Top:
+    from fleet.cli.screen.app import Top
+    from fleet.cli.screen.away import POLL_SECONDS, AwayDesk
+
+    front = context.away
+    front.supervisors()  # a server that cannot be asked is told of here, and not on a screen
+    desk = AwayDesk(front, context.away_flags)
+    return Top(desk, clock=desk.clock, poll_seconds=POLL_SECONDS)

@@ -32,6 +32,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Look until it is over."""
     import time
 
+    from fleet.cli.contact import Contact
     from fleet.cli.run_spec import conclude
 
     front = context.front
@@ -40,9 +41,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     deadline = time.monotonic() + args.timeout if args.timeout else None
     if not found.over and not front.supervisors() and not args.quiet:
         context.note(f"no supervisor is running; to begin: fleet run --run {run_id}")
+    contact = Contact(context, quiet=args.quiet)
     bell = front.listen()
     try:
-        while not front.run(run_id, 0).run.over:
+        while not contact.attempt(lambda: front.run(run_id, 0).run.over, otherwise=False):
             left = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline - time.monotonic())
             if left <= 0:
                 if not args.quiet:
@@ -52,4 +54,4 @@ def run(args: argparse.Namespace, context: Context) -> int:
             bell.wait(left)
     finally:
         bell.close()
-    return conclude(run_id, context, quiet=args.quiet)
+    return contact.insist(lambda: conclude(run_id, context, quiet=args.quiet))

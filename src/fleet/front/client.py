@@ -5,11 +5,13 @@ The token is read from the environment, travels in a header, and is in no addres
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
 import ssl
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -23,11 +25,13 @@ from fleet.errors import FleetError, ServerError, ServerRefused, ServerUnreachab
 T = TypeVar("T")
 BASE = "/v1/fleet"
 CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
+SILENCE_SECONDS = 45.0  # after which events come no more: the server says something every 15
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 TOKEN = re.compile(r"[\x21-\x7e]+")
 PATIENCE = 3  # times that a server may ask to wait
 LONGEST_WAIT = 5.0  # seconds that are waited each time
 URN = "urn:fleet:problem:"
+AWAY = frozenset({429, 502, 503, 504})  # what is said while a server is full, or starts anew behind a proxy
 
 
 class _Problem(msgspec.Struct, kw_only=True):
@@ -52,6 +56,11 @@ class Client:
             verify=ssl.create_default_context() if self._url.startswith("https:") else True,
         )
 
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._url
+
     def close(self) -> None:
         """Let go of the connection."""
         self._http.close()
@@ -73,6 +82,50 @@ class Client:
     def read(self, answer: httpx.Response, kind: type[T]) -> T:
         """An answer to what was done, as what it must be."""
         return self._read(answer.content, kind)
+
+    def stream(self, query: Mapping[str, Any], last: str) -> httpx.Response:
+        """The events, as they come; after the position up to which they are known."""
+        headers = {"accept": "text/event-stream", **({"last-event-id": last} if last else {})}
+        timeout = httpx.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS)
+        asked = self._http.build_request("GET", "/events", params=query, headers=headers, timeout=timeout)
+        try:
+            answer = self._http.send(asked, stream=True)
+            if answer.is_success:
+                return answer
+            answer.read()
+        except httpx.TimeoutException as exc:
+            raise ServerUnreachable(f"{self._url} did not answer in time") from exc
+        except httpx.HTTPError as exc:
+            raise self._unreachable(exc) from exc
+        try:
+            return self._good(answer)
+        except FleetError as exc:
+            if answer.status_code in AWAY:
+                raise ServerUnreachable(str(exc), hint=exc.hint) from exc
+            raise
+
+    def pieces(self, answer: httpx.Response) -> Iterator[bytes]:
+        """What comes of an answer that is not over."""
+        try:
+            yield from answer.iter_bytes()
+        except httpx.TimeoutException as exc:
+            raise ServerUnreachable(f"{self._url} says nothing any more") from exc
+        except (httpx.HTTPError, httpx.StreamError) as exc:
+            raise ServerUnreachable(f"{self._url} broke off: {_words(exc)}") from exc
+
+    def cut(self, answer: httpx.Response) -> None:
+        """End an answer that another thread is reading: it comes to its end there."""
+        found = answer.extensions["network_stream"].get_extra_info("socket")
+        with contextlib.suppress(OSError):  # it ended by itself
+            socket.socket.shutdown(found, socket.SHUT_RDWR)
+
+    def made(self, data: bytes, how: Callable[[bytes], T]) -> T:
+        """What an answer says, as what it must be."""
+        try:
+            return how(data)
+        except (msgspec.DecodeError, ValueError) as exc:
+            hint = self._other_version() or "is there something between that changes what it says?"
+            raise ServerError(f"the answer of {self._url} makes no sense: {exc}", hint=hint) from exc
 
     def _send(self, method: str, path: tuple[str, ...], query: Mapping[str, Any], **how: Any) -> httpx.Response:
         address = "/" + "/".join(quote(part, safe="") for part in path)
@@ -135,11 +188,7 @@ class Client:
         return made
 
     def _read(self, data: bytes, kind: type[T]) -> T:
-        try:
-            return msgspec.json.decode(data, type=kind)
-        except msgspec.DecodeError as exc:
-            hint = self._other_version() or "is there something between that changes what it says?"
-            raise ServerError(f"the answer of {self._url} makes no sense: {exc}", hint=hint) from exc
+        return self.made(data, lambda said: msgspec.json.decode(said, type=kind))
 
     def _other_version(self) -> str:
         """Where the server is another Fleet than this one: that, in words."""

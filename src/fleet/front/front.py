@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
-    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, SupervisorLog, Used
+    from fleet.front.following import Following
+    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, Used
     from fleet.model.intent import Intent
     from fleet.model.states import TaskState
+    from fleet.projections.board import Board
+    from fleet.projections.feed import Begin
+    from fleet.projections.happened import Only
     from fleet.projections.hosts import HostView
     from fleet.projections.inspect import Inspection
     from fleet.projections.logs import LogTail
@@ -39,6 +43,10 @@ class Front(Protocol):
     def supervisors(self) -> list[str]: ...
 
     def listen(self) -> Wait: ...
+
+    def follow(self, begin: Begin, only: Only) -> Following: ...
+
+    def board(self) -> Board: ...
 
     def status(self, run: str | None = None) -> Status: ...
 
@@ -81,6 +89,8 @@ class Front(Protocol):
     def why(self, word: str) -> Why: ...
 
     def run(self, word: str, limit: int | None = None) -> RunDetail: ...
+
+    def live(self, word: str) -> RunLive: ...
 
     def add(self, new: Add) -> TaskDetail: ...
 

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from fleet.config.specs.document import Document
     from fleet.control.control import Control
     from fleet.control.specs import Coders
-    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, SupervisorLog, Used
+    from fleet.front.following import LocalFollowing
+    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, Used
     from fleet.model.intent import Intent
     from fleet.model.states import TaskState
     from fleet.model.task import Task
+    from fleet.projections.board import Board
+    from fleet.projections.feed import Begin
+    from fleet.projections.happened import Only
     from fleet.projections.hosts import HostView
     from fleet.projections.inspect import Inspection
     from fleet.projections.logs import LogTail
@@ -83,6 +87,26 @@ class LocalFront:
     def listen(self) -> Bell:
         """Wakes when something was committed."""
         return self._reads().listen()
+
+    def follow(self, begin: Begin, only: Only) -> LocalFollowing:
+        """What happens, from somewhere on."""
+        from fleet.front.following import LocalFollowing
+        from fleet.projections import feed
+
+        reads = self._reads()
+        bell = reads.listen()  # before looking, so that nothing falls between
+        try:
+            return LocalFollowing(reads, feed.begin(reads, begin, only), only, bell=bell)
+        except FleetError:
+            bell.close()
+            raise
+
+    def board(self) -> Board:
+        """What somebody who steers looks at."""
+        from fleet.hosts.machine import local_host
+        from fleet.projections.board import board
+
+        return board(self._reads(), self._settings(), self._home, machine=local_host(), now=_now())
 
     def status(self, run: str | None = None) -> Status:
         """Where everything stands, or the tasks of one run."""
@@ -244,6 +268,15 @@ class LocalFront:
         view = run_view(reads, reads.find_run(word).id)
         found = [] if limit == 0 else results(reads, view.id, limit=limit)
         return RunDetail(run=view, tasks=found, exit_code=view.exit_code)
+
+    def live(self, word: str) -> RunLive:
+        """A run, and what is in progress in it."""
+        from fleet.front.views import RunLive
+        from fleet.projections.runs import live, run_view
+
+        reads = self._reads()
+        run_id = reads.find_run(word).id
+        return RunLive(run=run_view(reads, run_id), live=live(reads, run_id, _now()))
 
     # Verbs.
 

@@ -12,8 +12,10 @@ import msgspec
 
 from fleet.errors import Conflict, NotFound, UsageError
 from fleet.front.client import Client
-from fleet.front.views import Add, Created, Decided, LogView, RunDetail, SupervisorLog, Used
+from fleet.front.stream import Stream
+from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, Used
 from fleet.model.intent import Intent
+from fleet.projections.board import Board
 from fleet.projections.hosts import HostView
 from fleet.projections.inspect import Inspection
 from fleet.projections.logs import LogTail
@@ -26,6 +28,8 @@ from fleet.projections.why import Why
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
     from fleet.model.states import TaskState
+    from fleet.projections.feed import Begin
+    from fleet.projections.happened import Only
 
 POLL_SECONDS = 0.5  # between two looks: a server elsewhere rings no bell here
 MOST = 1000  # that the API gives of a list at once
@@ -43,6 +47,11 @@ class RemoteFront:
         """Let go of the connection."""
         self._client.close()
 
+    @property
+    def url(self) -> str:
+        """Where it is served."""
+        return self._client.url
+
     # Looks.
 
     def counts(self) -> dict[str, int]:
@@ -56,6 +65,16 @@ class RemoteFront:
     def listen(self) -> Pause:
         """Nothing rings here; it is looked again after a while."""
         return Pause()
+
+    def follow(self, begin: Begin, only: Only) -> Stream:
+        """What happens, from somewhere on."""
+        if begin.newest is not None:
+            _bounded(begin.newest)
+        return Stream(self._client, begin, only)
+
+    def board(self) -> Board:
+        """What somebody who steers looks at."""
+        return self._client.get(Board, "board")
 
     def status(self, run: str | None = None) -> Status:
         """Where everything stands, or the tasks of one run."""
@@ -143,6 +162,10 @@ class RemoteFront:
     def run(self, word: str, limit: int | None = None) -> RunDetail:
         """A run, and what came of its tasks, or of the first of them."""
         return self._client.get(RunDetail, "runs", word, limit=MOST_RESULTS if limit is None else limit)
+
+    def live(self, word: str) -> RunLive:
+        """A run, and what is in progress in it."""
+        return self._client.get(RunLive, "runs", word, "live")
 
     def hosts(self) -> list[HostView]:
         """The machines that sessions run on."""

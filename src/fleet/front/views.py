@@ -10,7 +10,7 @@ from msgspec import Meta
 from fleet.model.intent import Intent
 from fleet.model.receipt import Usage
 from fleet.projections.queue import TaskDetail
-from fleet.projections.runs import RunView, TaskResult
+from fleet.projections.runs import Live, RunView, TaskResult
 
 Decided: TypeAlias = TaskDetail | Intent  # the task after a decision, or the wish that its supervisor has yet to fulfil
 
@@ -21,6 +21,13 @@ class RunDetail(msgspec.Struct, frozen=True, kw_only=True):
     run: RunView
     tasks: list[TaskResult]
     exit_code: int
+
+
+class RunLive(msgspec.Struct, frozen=True, kw_only=True):
+    """A run while it goes on: how it stands, and what is in progress, the longest first."""
+
+    run: RunView
+    live: list[Live]
 
 
 class Created(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from fleet.errors import FleetError
 
 if TYPE_CHECKING:
     from fleet.cli.logs import Follower
-    from fleet.cli.screen.desk import Desk
+    from fleet.cli.screen.desk import AnyDesk
 
 LOG_LINES = 200
 KEYS = "p peek  a answer  t attach  i interrupt  r restart  s stop  / filter  ? help  q"
@@ -63,7 +63,7 @@ class Top(App[None]):
         Binding("q,ctrl+c", "quit", show=False),
     ]
 
-    def __init__(self, desk: Desk, *, clock: Callable[[], int] = now_ms, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, desk: AnyDesk, *, clock: Callable[[], int] = now_ms, poll_seconds: float = POLL_SECONDS) -> None:
         super().__init__(ansi_color=True)
         self._desk = desk
         self._clock = clock
@@ -226,10 +226,10 @@ class Top(App[None]):
             return
         try:
             with self.suspend():
-                attach(self._desk.home, words)
+                attach(self._desk.flags, words)
             self.say("")
         except SuspendNotSupported:
-            self.say(f"in another terminal: {command_line(self._desk.home, words)}")
+            self.say(f"in another terminal: {command_line(self._desk.flags, words)}")
 
     def _do(self, verb: Callable[[], str]) -> None:
         async def done() -> None:

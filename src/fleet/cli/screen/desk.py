@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fleet import wiring
 from fleet.cli.steering import asked_words
@@ -18,16 +18,63 @@ if TYPE_CHECKING:
     from fleet.cli.logs import Follower
     from fleet.config.home import Home
     from fleet.control.control import Control
-    from fleet.model.task import Task
+    from fleet.model.states import TaskState
     from fleet.store.engine import Bell
     from fleet.store.reads import Reads
 
 
+class Shown(NamedTuple):
+    """A task at its head: what it is, where it stands, and why."""
+
+    uid: str
+    state: TaskState
+    title: str
+    said: str
+
+
+class AnyDesk(Protocol):
+    """One person's view of a fleet. What fails is raised, and is tried anew by the next call. A verb returns what there
+    is to say about it."""
+
+    @property
+    def what(self) -> str:
+        """What has failed when a look does."""
+
+    @property
+    def flags(self) -> list[str]:
+        """What names the fleet to another command."""
+
+    @property
+    def bell(self) -> Bell | None:
+        """Rings when there may be something to see; who listens closes it."""
+
+    def look(self, now: int) -> Board: ...
+
+    def task(self, uid: str) -> Shown: ...
+
+    def follow(self, uid: str, lines: int) -> tuple[list[str] | None, Follower]: ...
+
+    def attaching(self, uid: str) -> list[str]: ...
+
+    def answer(self, uid: str, text: str) -> str: ...
+
+    def interrupt(self, uid: str) -> str: ...
+
+    def restart(self, uid: str) -> str: ...
+
+    def stop(self, uid: str) -> str: ...
+
+    def close(self) -> None: ...
+
+
 class Desk:
-    """One person's view of a home. What fails is raised, and is tried anew by the next call."""
+    """Of a home here."""
+
+    what = "the store cannot be read"
 
     def __init__(self, home: Home, *, machine: str | None = None) -> None:
         self.home = home
+        self.flags = ["--home", str(home.path)]
         self._machine = machine or local_host()
         self.bell: Bell | None = None  # of the store that is open, if it has one; who listens closes it
         self._settings = load(home)
@@ -43,9 +90,11 @@ class Desk:
             self.close()
             raise
 
-    def task(self, uid: str) -> Task:
+    def task(self, uid: str) -> Shown:
         """One task as it stands."""
-        return self._open().task(uid)
+        task = self._open().task(uid)
+        said = f"{task.block.kind}: {task.block.text}" if task.block else task.reason
+        return Shown(task.uid, task.state, task.title, said)
 
     def follow(self, uid: str, lines: int) -> tuple[list[str] | None, Follower]:
         """The end of what a task's agents said, and how to read on."""

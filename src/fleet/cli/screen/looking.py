@@ -12,7 +12,7 @@ from fleet.cli.words import when
 from fleet.errors import FleetError
 
 if TYPE_CHECKING:
-    from fleet.cli.screen.desk import Desk
+    from fleet.cli.screen.desk import AnyDesk
     from fleet.projections.board import Board
     from fleet.store.engine import Bell
 
@@ -26,7 +26,7 @@ REST_SECONDS = 0.2  # many commits make one look
 class Looking:
     """Keeps a board up to date. A store that cannot be read is tried again; what was seen last stays."""
 
-    def __init__(self, desk: Desk, clock: Callable[[], int], poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, desk: AnyDesk, clock: Callable[[], int], poll_seconds: float = POLL_SECONDS) -> None:
         self.board: Board | None = None
         self.trouble = ""
         self._desk = desk
@@ -77,7 +77,7 @@ class Looking:
             self.trouble = ""
         except (FleetError, OSError) as exc:
             since = f" (shown as of {when(self.board.at)[11:]})" if self.board else ""
-            self.trouble = f"the store cannot be read{since}: {exc}"
+            self.trouble = f"{self._desk.what}{since}: {exc}"
         self._listen(self._desk.bell)
 
     def _listen(self, bell: Bell | None) -> None:

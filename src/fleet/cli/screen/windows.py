@@ -14,7 +14,7 @@ from fleet.cli.screen.drawing import cut
 from fleet.cli.transcript import printable
 
 if TYPE_CHECKING:
-    from fleet.model.task import Task
+    from fleet.cli.screen.desk import Shown
 
 KEYS = (
     ("up, down, k, j", "choose a task; also page up, home and so on"),
@@ -35,7 +35,7 @@ class Peek(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,p", "dismiss", show=False)]
 
-    def __init__(self, task: Task, lines: list[str] | None) -> None:
+    def __init__(self, task: Shown, lines: list[str] | None) -> None:
         super().__init__()
         self._shown = task
         self._lines = lines
@@ -56,7 +56,7 @@ class Peek(Screen[None]):
         self.more(self._shown, ["it has said nothing yet"] if self._lines is None else self._lines)
         self.query_one(RichLog).focus()
 
-    def more(self, task: Task, lines: list[str]) -> None:
+    def more(self, task: Shown, lines: list[str]) -> None:
         """The task as it stands now, and what was said since."""
         self._shown = task
         self.query_one("#head", Static).update(_head(task))
@@ -65,10 +65,9 @@ class Peek(Screen[None]):
             log.write(line)
 
 
-def _head(task: Task) -> str:
-    said = f"{task.block.kind}: {task.block.text}" if task.block else task.reason
+def _head(task: Shown) -> str:
     text = f"{task.uid}  {task.state.value}  {task.title}"
-    return printable(f"{text}\n{cut(said, 500)}" if said else text)
+    return printable(f"{text}\n{cut(task.said, 500)}" if task.said else text)
 
 
 class Answer(ModalScreen[str | None]):
