@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
+from fleet.errors import StoreBusy
 from fleet.store.filelock import FileLock
 from tests.support.children import child
 
@@ -79,6 +84,26 @@ def test_who_is_interrupted_while_it_waits_leaves_the_place(tmp_path: Path) -> N
         with FileLock(tmp_path / "lock", 5):  # at once, with the other one still there
             pass
     holder.close()
+
+
+def test_a_directory_that_goes_away_while_a_thread_waits(tmp_path: Path) -> None:
+    """The error tells that it is gone, and the lock works again once it is back."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    held, waiting = FileLock(folder / "lock", 30), FileLock(folder / "lock", 0.1)
+    with ThreadPoolExecutor(1) as thread:
+        with held:
+            shutil.rmtree(folder)
+            with pytest.raises(FileNotFoundError, match=r"home/lock\.next"):
+                thread.submit(waiting.__enter__).result()
+        folder.mkdir()
+        thread.submit(waiting.__enter__).result()
+        late = FileLock(folder / "lock", 0.1)
+        with pytest.raises(StoreBusy, match=f"process {os.getpid()} has held"), late:
+            pass
+        thread.submit(waiting.__exit__, None, None, None).result()
+    for lock in (held, waiting, late):
+        lock.close()
 
 
 def _until_held(file: Path, pid: int) -> None:

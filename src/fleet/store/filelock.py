@@ -71,6 +71,8 @@ class FileLock:
             raise
 
     def _take(self) -> None:
+        if self._lock < 0:
+            self._open()
         try:
             fcntl.flock(self._place, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,8 +102,9 @@ class FileLock:
 
     def _step_back(self) -> None:
         """Hold neither: one of them may have come when we gave up."""
-        fcntl.flock(self._lock, fcntl.LOCK_UN)
-        fcntl.flock(self._place, fcntl.LOCK_UN)
+        for fd in (self._lock, self._place):
+            if fd >= 0:  # else they could not be opened again
+                fcntl.flock(fd, fcntl.LOCK_UN)
 
     def _busy(self) -> StoreBusy:
         who = holder(self._lock) or holder(self._place) or "another process"
