@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from fleet.model.ids import check_token
 
 MOST_FILES = 200_000  # a workspace with more cannot be compared
 REFUSED, TOO_MANY, UNREACHED = 3, 5, 6  # exit codes of workspace.sh
-CLONE_SECONDS = 3600.0
+CLONE_SECONDS, FINISH_SECONDS = 3600.0, 20.0
 AT_HEAD = "HEAD"
 SETUP_FAILED = 97  # what a session ends with whose setup did
 
@@ -102,18 +102,30 @@ class Workspaces:
         Returns the newest commit of the branch that is known there. UsageError: what is there is something else, or has
         work that would be lost. NotStarted: the repository cannot be reached from there.
         """
-        words = ("obtain", clone.url, clone.branch, clone.path, clone.temporary, how)
+        fetched = "fetch" if how == "update" else how
+        words = ("obtain", clone.url, clone.branch, clone.path, clone.temporary, fetched)
         try:
             async with asyncio.timeout(CLONE_SECONDS):
-                return (await self._run(*words, error=UsageError)).strip()
+                newest = (await self._run(*words, error=UsageError)).strip()
         except TimeoutError as exc:
             raise NotStarted(f"{clone.url} was not there after {CLONE_SECONDS:.0f} s") from exc
+        if how == "update":
+            await _to_its_end(self._run("forward", clone.url, clone.branch, clone.path, error=UsageError))
+        return newest
+
+    async def discard(self, clone: Repository) -> None:
+        """Remove what is left of a clone that was cut off."""
+        await self._run("discard", clone.temporary)
 
     async def make(self, tree: Worktree, copy_files: Sequence[str] = (), *, begin: str = AT_HEAD) -> Made:
         """Make a worktree, unless it is there; it begins at what the source has checked out, or another commit."""
         words = ("make", tree.source, tree.path, tree.branch, tree.base, begin, *copy_files)
         prefix, own = (await self._run(*words, error=UsageError)).split("\n")[:2]
         return Made(cwd=f"{tree.path}/{prefix}".rstrip("/"), ready=f"{own}/fleet-ready")
+
+    async def unmake(self, tree: Worktree, copy_files: Sequence[str] = ()) -> None:
+        """Remove what is left of a worktree whose making was cut off; one that is whole, or has commits, stays."""
+        await self._run("unmake", tree.source, tree.path, tree.branch, tree.base, *copy_files)
 
     async def names(self, state: str) -> tuple[str, ...]:
         """The tasks that have a worktree below Fleet's own directory."""
@@ -181,6 +193,17 @@ class Workspaces:
         if done.code == UNREACHED:
             raise NotStarted(said)
         raise TransportError(f"cannot {verb} the workspace: {said or f'code {done.code}'}")
+
+
+async def _to_its_end(work: Coroutine[Any, Any, str]) -> str:
+    """What would leave a checkout half changed is not cut off: who cancels waits for it, but not for ever."""
+    doing = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait([doing], timeout=FINISH_SECONDS)
+        doing.cancel()
+        raise
 
 
 def with_setup(argv: Sequence[str], setup: str, ready: str) -> tuple[str, ...]:

@@ -3,8 +3,11 @@
 #
 #   mark ROOT KEPT MOST FILE            write down what is in ROOT; what is below KEPT does not count
 #   changes ROOT KEPT MOST FILE         what differs from that, one path a line, and write nothing
-#   obtain URL BRANCH PATH TEMPORARY HOW   a clone at PATH; of one that is there HOW is update, fetch or keep
+#   obtain URL BRANCH PATH TEMPORARY HOW   a clone at PATH; of one that is there HOW is fetch or keep
+#   forward URL BRANCH PATH             bring the checkout of a clone forward to what was fetched; not to be cut off
+#   discard TEMPORARY                   what is left of a clone that was cut off
 #   make SOURCE PATH BRANCH BASE BEGIN [FILE...]   a worktree of SOURCE's repository at PATH, with some untracked files
+#   unmake SOURCE PATH BRANCH BASE [FILE...]   what is left of a worktree whose making was cut off
 #   list STATE                          the worktrees that are there, by name
 #   state PATH BASE                     what became of it: head, base, commits, dirty files
 #   diff PATH BASE                      all that differs from BASE, files that git does not know yet included
@@ -111,6 +114,18 @@ clone() { # URL BRANCH PATH TEMPORARY
     if [ -d "$path/${temporary##*/}/.git" ]; then rm -rf "${path:?}/${temporary##*/}"; fi # another was quicker
 }
 
+# What was cut off may need a moment to die, and writes until then.
+discard() { # TEMPORARY
+    tries=0
+    rm -rf "$1" 2>/dev/null
+    while [ -e "$1" ] && [ $tries -lt 50 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+        rm -rf "$1" 2>/dev/null
+    done
+    [ ! -e "$1" ] || fail "$1 cannot be removed"
+}
+
 named() { # URL: without what git does not mind
     word=${1%/}
     printf '%s' "${word%.git}"
@@ -126,18 +141,24 @@ obtain() { # URL BRANCH PATH TEMPORARY HOW
     [ -e "$path/.git" ] || fail "$path is there, and is no clone of $url"
     origin=$(git_in "$path" config --get remote.origin.url)
     [ "$(named "$origin")" = "$(named "$url")" ] || fail "$path is a clone of ${origin:-nothing}, not of $url"
+    tracked
+    if [ "$how" != keep ]; then away -C "$path" fetch --quiet origin "+refs/heads/$branch:$remote"; fi
+    git_in "$path" rev-parse --verify --quiet "$remote" || fail "there is no branch $branch in $path"
+}
+
+tracked() { # the branch, where none is named, and what is known of it here
     if [ -z "$branch" ]; then
         branch=$(git_in "$path" symbolic-ref --quiet --short refs/remotes/origin/HEAD) || fail "$url has no default branch"
         branch=${branch#origin/}
     fi
     remote=refs/remotes/origin/$branch
-    if [ "$how" != keep ]; then away -C "$path" fetch --quiet origin "+refs/heads/$branch:$remote"; fi
-    if [ "$how" = update ]; then forward "$path" "$branch" "$remote"; fi
-    git_in "$path" rev-parse --verify --quiet "$remote" || fail "there is no branch $branch in $path"
 }
 
 # Only forward: what is not committed, or not known elsewhere, stays as it is.
-forward() { # PATH BRANCH REMOTE
+forward() { # URL BRANCH PATH
+    url=$1 branch=$2 path=$3
+    tracked
+    set -- "$path" "$branch" "$remote"
     current=$(git_in "$1" symbolic-ref --quiet --short HEAD) || current=
     if [ "$current" != "$2" ]; then
         [ -n "$current" ] || [ -n "$(git_in "$1" for-each-ref --contains HEAD)" ] || fail "$1 has commits that are on no branch"
@@ -160,6 +181,7 @@ make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
     command -v git >/dev/null || fail "git is not installed"
     top=$(git_in "$source" rev-parse --show-toplevel 2>/dev/null) || fail "$source is in no git repository"
     prefix=$(git_in "$source" rev-parse --show-prefix)
+    if is_half_made "$top" "$path"; then clear_half_made "$top" "$path"; fi
     if [ ! -e "$path/.git" ]; then
         git_in "$top" rev-parse --verify --quiet HEAD >/dev/null || fail "$top has no commit yet"
         git_in "$top" worktree prune
@@ -174,10 +196,40 @@ make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
         [ -e "$path/$file" ] && continue
         [ -e "$top/$file" ] || fail "$file is not in $top"
         mkdir -p "$(dirname "$path/$file")" || fail "$file cannot be copied"
-        cp -R -p "$top/$file" "$path/$file" || fail "$file cannot be copied"
+        rm -rf "$path/$file.fleet-part" # what was cut off is no copy
+        cp -R -p "$top/$file" "$path/$file.fleet-part" || fail "$file cannot be copied"
+        mv "$path/$file.fleet-part" "$path/$file" || fail "$file cannot be copied"
         printf '%s\n' "$file" >>"$(own "$path")/fleet-copied"
     done
     printf '%s\n%s\n' "$prefix" "$(own "$path")"
+}
+
+own_of() { # TOP PATH: where git keeps what belongs to that worktree, also while it is being made
+    printf '%s/worktrees/%s' "$(git_in "$1" rev-parse --path-format=absolute --git-common-dir)" "${2##*/}"
+}
+
+is_half_made() { # TOP PATH: git locks a worktree until all of its files are there
+    [ "$(cat "$(own_of "$1" "$2")/locked" 2>/dev/null)" = initializing ]
+}
+
+clear_half_made() { # TOP PATH: no agent has been in it
+    discard "$2"
+    rm -f "$(own_of "$1" "$2")/locked"
+    git_in "$1" worktree prune
+}
+
+unmake() { # SOURCE PATH BRANCH BASE [FILE...]
+    source=$1 path=$2 branch=$3 base=$4
+    shift 4
+    top=$(git_in "$source" rev-parse --show-toplevel 2>/dev/null) || return 0
+    if is_half_made "$top" "$path"; then clear_half_made "$top" "$path"; fi
+    for file do discard "$path/$file.fleet-part"; done
+    [ ! -e "$path" ] || return 0
+    began=$(git_in "$top" rev-parse --verify --quiet "$base") || return 0
+    head=$(git_in "$top" rev-parse --verify --quiet "refs/heads/$branch") || head=$began
+    [ "$head" = "$began" ] || return 0 # the branch has commits
+    git_in "$top" update-ref -d "refs/heads/$branch"
+    git_in "$top" update-ref -d "$base"
 }
 
 list() { # STATE

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+from collections.abc import AsyncIterator
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +37,10 @@ class Unattended(Exception):
     """Its host is silent, and has ended it by now: that is what it agreed to do."""
 
 
+class CutShort(Exception):
+    """It shall end, and has not begun: what was being made ready for it was given up."""
+
+
 class Attempt:
     """What the launch, the following and the end of one session share."""
 
@@ -54,6 +60,7 @@ class Attempt:
         self.state: Any = None  # of the coder's parser
         self.record = StreamRecord(house.home.task_dir(task.uid), session.id, shared=not house.alone)
         self.wish: Wish | None = None
+        self._preparing: asyncio.Timeout | None = None
         self._attended_at = 0.0  # by the loop's clock: when its host may last have been told that it is attended
         self._heard_at = 0.0  # when its host was last heard, where that is another machine
         self.abandoned = False  # by a person: its host is not asked again
@@ -134,6 +141,31 @@ class Attempt:
     def artifacts(self) -> str:
         """The artifact directory of its task, on its host."""
         return self.site.artifacts(self.task.uid)
+
+    @property
+    def is_preparing(self) -> bool:
+        """Whether its place is being made ready: nothing was started yet that would outlive us."""
+        return self._preparing is not None
+
+    @contextlib.asynccontextmanager
+    async def unless_it_shall_end(self) -> AsyncIterator[None]:
+        """What may take long before it begins, and is given up at once when it shall end: CutShort."""
+        if self.wish is not None:
+            raise CutShort
+        try:
+            async with asyncio.timeout(None) as self._preparing:
+                yield
+        except TimeoutError as exc:
+            if self._preparing is not None and self._preparing.expired():
+                raise CutShort from exc
+            raise
+        finally:
+            self._preparing = None
+
+    def heed_wish(self) -> None:
+        """It shall end: give up what is being made ready for it."""
+        if self._preparing is not None and self._preparing.when() is None:
+            self._preparing.reschedule(asyncio.get_running_loop().time())
 
     def keep_state(self, state: Any) -> None:
         """The parser's state, to be committed with the progress."""

@@ -69,6 +69,18 @@ async def give_up(attempt: Attempt, why: str) -> None:
     await attempt.house.store.intend("sweep", attempt.task.uid, args=sweep, by=attempt.house.name)
 
 
+async def cut_short(attempt: Attempt) -> None:
+    """It was told to end before it began: what was half made goes, and no attempt is used."""
+    wish = attempt.wish
+    assert wish is not None
+    await workplace.undo(attempt)
+    outcome = Outcome(kind=OutcomeKind.INTERRUPTED, reason=wish.reason)
+    decision = decide(attempt, wish.verb, outcome)
+    if wish.verb == "shutdown":
+        decision = ending.Retry(reason=wish.reason, charged=False)  # nothing ran that must not run twice
+    await settle(attempt, decision, Ending(outcome=outcome.kind.value), carried_out=True)
+
+
 async def _scored(attempt: Attempt, decision: ending.Decision, code: int | None) -> ending.Decision:
     """The decision with the evidence in its verdict; what does not pass its scorer is tried again, or has failed."""
     if not isinstance(decision, ending.Finish | ending.Retry) or decision.verdict is None:

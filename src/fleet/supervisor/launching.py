@@ -32,7 +32,7 @@ NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 async def launch(attempt: Attempt) -> None:
     """The steps, in order. A UsageError or NotFound of any says that the task can never be launched as it is.
 
-    TransportError: the host did not answer, and was not told to start anything.
+    TransportError: the host did not answer, and was not told to start anything. CutShort: it shall end before it began.
     """
     if attempt.verifies:
         briefing.make_ready(attempt)
@@ -43,9 +43,11 @@ async def launch(attempt: Attempt) -> None:
         await carrying.send(attempt)
         work = attempt.dispatch.compose(attempt, compose(attempt))
     else:
-        await workplace.make_ready(attempt)
-        await carrying.send(attempt)
-        work = compose(attempt, await _inputs(attempt))
+        async with attempt.unless_it_shall_end():
+            await workplace.make_ready(attempt)
+            await carrying.send(attempt)
+            inputs = await _inputs(attempt)
+        work = compose(attempt, inputs)
     launch, secrets = _equipped(attempt, attempt.coder.launch(work))
     parser, commit = attempt.history.parser_state(), await commit_of(attempt)
     attempt.progress = replace(attempt.progress, coder_session=launch.coder_session, commit_before=commit)

@@ -24,9 +24,9 @@ from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
 from fleet.supervisor import verifying
-from fleet.supervisor.attempt import Attempt, Unattended
+from fleet.supervisor.attempt import Attempt, CutShort, Unattended
 from fleet.supervisor.beside import Beside
-from fleet.supervisor.concluding import conclude, give_up, refuse_over_budget, settle
+from fleet.supervisor.concluding import conclude, cut_short, give_up, refuse_over_budget, settle
 from fleet.supervisor.counting import counted
 from fleet.supervisor.dispatch import Dispatch, NeedsPerson, Occupied
 from fleet.supervisor.house import House, now_ms
@@ -76,6 +76,7 @@ class SessionRunner:
         before = self.wish
         if before is None or (before.intent is None and before.verb == wish.verb):
             self.attempt.wish = wish
+            self.attempt.heed_wish()
             if self._followed is not None:
                 self._followed.wake()
 
@@ -103,6 +104,9 @@ class SessionRunner:
         except (UsageError, NotFound) as exc:  # it can never be launched as it is
             verdict = Verdict(result=Result.FAIL, source=Source.TASK, reason=f"it cannot be launched: {exc}")
             await self._unlaunched(ending.Finish(verdict), Ending(outcome="crashed"))
+            return
+        except CutShort:
+            await cut_short(self.attempt)
             return
         except Unmet as exc:
             skipped = ending.Finish(Verdict(result=Result.SKIP, reason=str(exc)))

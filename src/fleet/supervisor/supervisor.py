@@ -297,13 +297,19 @@ class Supervisor:
             await runner.attach()
 
     async def _shut_down(self) -> None:
-        """End the agents if we are to; else they are left running. Neither costs an attempt."""
-        if self._stop_agents and self._failure is None:
-            for runner in self._running.values():
-                runner.end(Wish("shutdown", "the supervisor was told to stop its agents"))
-            with contextlib.suppress(TimeoutError):  # a host that does not answer keeps its agent
-                async with asyncio.timeout(STOP_SECONDS + 3 * self.house.settings.supervisor.grace_seconds):
-                    await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        """End the agents if we are to; else they are left running, and what has not begun does not. Neither costs an
+        attempt."""
+        if self._failure is not None:
+            return
+        ending = [runner for runner in self._running.values() if self._stop_agents or runner.attempt.is_preparing]
+        for runner in ending:
+            told = "was told to stop its agents" if self._stop_agents else "ended before it began"
+            runner.end(Wish("shutdown", f"the supervisor {told}"))
+        waited = self._tasks if self._stop_agents else {runner.session.id for runner in ending}
+        driving = [task for session, task in self._tasks.items() if session in waited]
+        with contextlib.suppress(TimeoutError):  # a host that does not answer keeps its agent
+            async with asyncio.timeout(STOP_SECONDS + 3 * self.house.settings.supervisor.grace_seconds):
+                await asyncio.gather(*driving, return_exceptions=True)
 
     async def _let_go(self) -> None:
         for driving in list(self._tasks.values()):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from msgspec.structs import replace
 
-from fleet.errors import TransportError, UsageError
+from fleet.errors import Conflict, TransportError, UsageError
 from fleet.hosts.files import Places, look
 from fleet.hosts.workspace import AT_HEAD, Repository, Workspaces, Worktree, outside, with_setup
 from fleet.model.launch import Launch
 from fleet.supervisor import carrying
 from fleet.supervisor.attempt import Attempt
 
+UNDO_SECONDS = 15.0
 SHOWN = 20  # of the files that were written outside
 BASE_ENVIRONMENT = frozenset({"PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"})
 
@@ -43,16 +46,32 @@ async def _obtain(attempt: Attempt) -> str:
 
     What an earlier attempt left is left as it is, and a checkout that only worktrees are made of is not touched.
     """
-    terms, site = attempt.task.terms, attempt.site
-    clone = Repository(
-        url=terms.repository or "",
-        branch=terms.branch or "",
-        path=attempt.source,
-        temporary=f"{site.state}/clones/{attempt.task.uid}",
-    )
+    clone = _repository(attempt)
     if attempt.history.began():
         return await _spaces(attempt).obtain(clone, "keep")
     return await _spaces(attempt).obtain(clone, "fetch" if attempt.isolation == "worktree" else "update")
+
+
+def _repository(attempt: Attempt) -> Repository:
+    return Repository(
+        url=attempt.task.terms.repository or "",
+        branch=attempt.task.terms.branch or "",
+        path=attempt.source,
+        temporary=f"{attempt.site.state}/clones/{attempt.task.uid}",
+    )
+
+
+async def undo(attempt: Attempt) -> None:
+    """Remove what was half made when it was cut short. What cannot be removed now is cleared by the next attempt."""
+    spaces = _spaces(attempt)
+    try:
+        async with asyncio.timeout(UNDO_SECONDS):
+            if attempt.task.terms.repository:
+                await spaces.discard(_repository(attempt))
+            if attempt.isolation == "worktree":
+                await spaces.unmake(worktree(attempt), attempt.task.terms.copy_files)
+    except (TransportError, UsageError, Conflict, TimeoutError) as exc:
+        attempt.house.log("not_undone", session=attempt.session.id, error=str(exc) or "no answer in time")
 
 
 def equipped(attempt: Attempt, launch: Launch) -> Launch:
