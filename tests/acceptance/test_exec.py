@@ -120,10 +120,19 @@ def test_stdin_and_scripts(fleet: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [[], [""], [" "], ["true", "--script", "x"], ["--script", "x", "--stdin", "y"], ["-t", "0", "true"]]
+    "words",
+    [
+        [],
+        [""],
+        [" "],
+        ["true", "--script", "x"],
+        ["--script", "x", "--stdin", "y"],
+        ["-t", "0", "true"],
+        ["--host", "", "true"],
+    ],
 )
 def test_wrong_words(fleet: Cli, words: list[str]) -> None:
-    """No command or an empty one, both a command and a script, a script with input, no time at all: exit code 2."""
+    """No command, an empty one, a command and a script, a script with input, no time, an empty name: exit code 2."""
     done = fleet.run("exec", *words)
     assert (done.code, done.out) == (2, "")
 

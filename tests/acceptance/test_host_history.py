@@ -85,3 +85,10 @@ def test_what_is_recalled(fleet: Cli, tmp_path: Path) -> None:
     assert lines[4].startswith("dev-box-01 (mallet)                               up            yes     ")
     assert lines[4][82:].startswith("yes     probed ")
     assert lines[5][50:].startswith("unknown       -       -         -       it was never probed")
+
+
+def test_the_history_is_of_one_host(fleet: Cli) -> None:
+    """A word that means several is refused: the history of the first of them would be taken for that of all."""
+    done = fleet.run("hosts", "history", "dev-*")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: several hosts are meant: dev-")

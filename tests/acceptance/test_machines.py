@@ -157,7 +157,7 @@ def test_nobody_waits_for_the_slowest(claude: Cli, server: Sshd, black_hole: int
 
 
 def test_an_interrupted_look(claude: Cli, server: Sshd, black_hole: int) -> None:
-    """Ctrl-C ends it at once, with exit code 130 and what was known by then."""
+    """Ctrl-C ends it at once, with exit code 130, what was known by then, and how many had not answered."""
     dead = ssh_host(server, "dark-box-01", 1).replace(f"port = {server.port}", f"port = {black_hole}")
     declare(claude, dead, local_host("here"), server=server)
     ours, theirs = pty.openpty()
@@ -168,9 +168,40 @@ def test_an_interrupted_look(claude: Cli, server: Sshd, black_hole: int) -> None
             assert select.select([ours], [], [], 30)[0], text
             text += os.read(ours, 4096).decode()
         process.send_signal(signal.SIGINT)
+        while "not waited for" not in text:
+            assert select.select([ours], [], [], 30)[0], text
+            text += os.read(ours, 4096).decode()
         process.wait(30)
     os.close(ours)
     assert process.returncode == 130
+    assert "note: stopped; the answer of 1 of 2 was not waited for" in text
+
+
+def test_a_narrow_terminal(cli: Cli) -> None:
+    """Names take no more room than they need there, so that a row is one line."""
+    declare(cli, local_host("here"))
+    ours, theirs = pty.openpty()
+    env = {**cli.env, "COLUMNS": "60"}
+    with subprocess.Popen([*FLEET, "status"], env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        text = ""
+        while "Total:" not in text:
+            assert select.select([ours], [], [], 30)[0], text
+            text += os.read(ours, 4096).decode()
+        process.wait(30)
+    os.close(ours)
+    assert "\nHost (API Name)    Status        Resp    ms        " in text
+    assert "\nhere               up            yes     " in text
+
+
+@pytest.mark.parametrize(
+    "words", [["--run", "r", "--host", "here"], ["--run", "r", "--watch"], ["--wake", "--no-probe"], ["--team", ""]]
+)
+def test_words_that_do_not_fit_together(cli: Cli, words: list[str]) -> None:
+    """What would be ignored is refused, and so is an empty word: a variable that was not set is no choice."""
+    declare(cli, local_host("here"))
+    done = cli.run("status", *words)
+    assert (done.code, done.out) == (2, "")
 
 
 def test_watching_needs_a_terminal(cli: Cli) -> None:

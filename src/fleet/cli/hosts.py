@@ -11,6 +11,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import add_verb, moment
+from fleet.errors import Ambiguous
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +100,10 @@ def _history(args: argparse.Namespace, context: Context) -> int:
     from fleet.policy.selection import called, select
     from fleet.projections.availability import history
 
-    (host, *_) = select(context.settings.hosts, names=[args.name])
+    host, *more = select(context.settings.hosts, names=[args.name])
+    if more:
+        several = ", ".join(each.name for each in (host, *more))
+        raise Ambiguous(f"several hosts are meant: {several}", hint="name one of them")
     now = now_ms()
     found = history(context.reads, host.name, since=args.since if args.since is not None else now - DAY_MS, now=now)
     if context.json:

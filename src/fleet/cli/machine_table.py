@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fleet.projections.machines import Machine, Machines
 
 NAMES, STATUS, RESPONSIVE, MS, CODER = 50, 14, 8, 10, 8  # columns
+LEAST_NAMES = 19  # for the head of the column
 WATCH_SECONDS = 5.0
 REST_SECONDS = 300  # between two probes of what may fall asleep
 CLEAR = "\x1b[H\x1b[2J"
@@ -29,10 +30,11 @@ def machine_part(args: argparse.Namespace, hosts: list[Host], context: Context) 
     if not context.out.isatty():
         found, code = _looked(args, hosts, context)
         _print(args, hosts, found, context)
+        _tell_who_is_missing(found, hosts, context)
         return code
     from fleet.cli.machines import look
 
-    width = _width(hosts)
+    width = _width(hosts, context)
     context.print(head(args, hosts, width, context))
     context.out.flush()
 
@@ -42,6 +44,7 @@ def machine_part(args: argparse.Namespace, hosts: list[Host], context: Context) 
 
     found, code = look(hosts, context, wake=_wakes(args, context), tell=tell)
     context.print(foot(found, width))
+    _tell_who_is_missing(found, hosts, context)
     if found.asleep:
         context.note("note: who sleeps was left asleep; --wake wakes and probes them, which costs money")
     return code
@@ -114,7 +117,7 @@ def foot(found: Machines, width: int) -> str:
 def _print(
     args: argparse.Namespace, hosts: list[Host], found: Machines, context: Context, *, recalls: bool = False
 ) -> None:
-    width = _width(hosts)
+    width = _width(hosts, context)
     context.print(head(args, hosts, width, context))
     for machine in found.machines:
         context.print(row(machine, width, recalls=recalls))
@@ -157,10 +160,21 @@ def _names(name: str, api_name: str) -> str:
     return f"{name} ({api_name})" if api_name != name else name
 
 
-def _width(hosts: Sequence[Host]) -> int:
+def _tell_who_is_missing(found: Machines, hosts: Sequence[Host], context: Context) -> None:
+    """Of a look that was ended."""
+    if missing := len(hosts) - found.total:
+        context.note(f"note: stopped; the answer of {missing} of {len(hosts)} was not waited for")
+
+
+def _width(hosts: Sequence[Host], context: Context) -> int:
+    """Of the names. On a terminal that is too narrow for the usual column they have only what they need."""
+    from shutil import get_terminal_size
+
     from fleet.policy.selection import called
 
-    return max(NAMES, *(len(_names(host.name, called(host))) + 2 for host in hosts))
+    needed = max(LEAST_NAMES, *(len(_names(host.name, called(host))) + 2 for host in hosts))
+    narrow = context.out.isatty() and get_terminal_size().columns < _rule(max(NAMES, needed))
+    return needed if narrow else max(NAMES, needed)
 
 
 def _rule(width: int) -> int:

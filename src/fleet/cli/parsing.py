@@ -42,11 +42,18 @@ def moment(word: str) -> int:
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """The options that say which machines."""
-    parser.add_argument("--team", metavar="T", help="only the hosts of this team (of TEAM-ROLE-ID; may have * and ?)")
-    parser.add_argument("--role", metavar="R", help="only the hosts of this role")
-    parser.add_argument(
-        "--host", metavar="NAME", action="append", default=[], help="only this host, by either name; may be repeated"
-    )
+    team = "only the hosts of this team (of TEAM-ROLE-ID; may have * and ?)"
+    parser.add_argument("--team", metavar="T", type=_filled, help=team)
+    parser.add_argument("--role", metavar="R", type=_filled, help="only the hosts of this role")
+    name = "only this host, by either name; may be repeated"
+    parser.add_argument("--host", metavar="NAME", type=_filled, action="append", default=[], help=name)
+
+
+def _filled(word: str) -> str:
+    """A word. An empty one is a variable that was not set, and would mean other machines than the person did."""
+    if not word.strip():
+        raise argparse.ArgumentTypeError("must not be empty")
+    return word
 
 
 def add_verb(verbs: Any, name: str, text: str, *examples: str) -> argparse.ArgumentParser:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleet.cli.parsing import add_selection, moment
+from fleet.errors import UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -44,6 +45,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Look at all, and write it down."""
+    if args.wake and args.no_probe:
+        raise UsageError("--wake and --no-probe cannot go together", hint="--no-probe asks no host anything")
     from fleet.cli.machine_table import machines
     from fleet.cli.machines import selected
 

@@ -14,6 +14,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import add_selection
+from fleet.errors import UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -35,6 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """The work, then the machines; of chosen machines, only these."""
     chosen = bool(args.team or args.role or args.host)
+    if args.run and (chosen or args.watch):
+        raise UsageError("--run is for tasks, --team, --role, --host and --watch are for machines", hint="give one")
+    if args.wake and args.no_probe:
+        raise UsageError("--wake and --no-probe cannot go together", hint="--no-probe asks no host anything")
     if context.url:
         if chosen or args.watch or args.wake:
             context.here("a look at the machines")

@@ -30,9 +30,11 @@ class LocalTransport:
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
         with Course("it still waited for its turn") as course:
-            async with self._turns, _started(argv, stdin=PIPE if stdin else DEVNULL, stderr=PIPE) as process:
-                course.began = True
-                code = await _communicate(process, stdin, course)
+            async with self._turns:
+                course.began = None  # until it is known that it was started
+                async with _started(argv, stdin=PIPE if stdin else DEVNULL, stderr=PIPE) as process:
+                    course.began = True
+                    code = await _communicate(process, stdin, course)
         return Completed(code, bytes(course.stdout), bytes(course.stderr))
 
     async def put(self, path: str, data: bytes) -> None:

@@ -56,7 +56,7 @@ def select(
 
 def _named(hosts: Sequence[Host], pattern: str) -> list[Host]:
     """A machine's own name goes before what another one is called by its provider."""
-    exact = [host for host in hosts if host.name == pattern] or [host for host in hosts if host.api_name == pattern]
+    exact = [host for host in hosts if host.name == pattern] or [host for host in hosts if called(host) == pattern]
     found = exact or [host for host in hosts if any(fnmatchcase(name, pattern) for name in (host.name, called(host)))]
     if found:
         return found
