@@ -74,8 +74,10 @@ class Sshd:
     def cut(self) -> int:
         """End every connection as a broken network would: the far side learns nothing, no goodbye is said."""
         found = self.connections()
+        served = [pid for parent in found for pid in (parent, *children_of(parent)) if _is_sshd(pid)]
         for pid in found:
             kill(pid)
+        _wait_for_the_end_of(served)
         return len(found)
 
     def connections(self) -> list[int]:
@@ -91,10 +93,7 @@ class Sshd:
         self._process.wait(SECONDS)
         for pid in served:
             kill(pid)
-        deadline = time.monotonic() + SECONDS
-        while any(lives(pid) for pid in served):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        _wait_for_the_end_of(served)
         self._process = None
 
     # the way there
@@ -191,6 +190,13 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _wait_for_the_end_of(pids: list[int]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while any(lives(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def _is_sshd(pid: int) -> bool:

@@ -21,9 +21,7 @@ LONGEST_REASON = 400
 
 
 @contextlib.asynccontextmanager
-async def client(
-    argv: Sequence[str], environment: Mapping[str, str], *, stderr: int | IO[bytes] = PIPE
-) -> AsyncIterator[Process]:
+async def client(argv: Sequence[str], environment: Mapping[str, str], *, stderr: IO[bytes]) -> AsyncIterator[Process]:
     """A client that is killed if we leave before its end. Its stdin is ours to close."""
     try:
         process = await asyncio.create_subprocess_exec(

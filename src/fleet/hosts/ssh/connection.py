@@ -1,7 +1,7 @@
 """One shared connection to a host: opened once, used by every exchange, and known to be the only one.
 
-The first client leaves a master behind, which ends by itself once nobody uses it. All others speak to its socket; one
-that cannot does not make a connection of its own.
+The first client leaves a master behind, which ends by itself once nobody uses it. Everything else is asked of that
+master, by its socket.
 """
 
 from __future__ import annotations
@@ -12,29 +12,24 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 from fleet.errors import HostUnfit, TransportError
-from fleet.hosts.ssh import far
+from fleet.hosts.ssh import far, mux
 from fleet.hosts.ssh.address import SshAddress, as_options, only_keys_of
 from fleet.hosts.ssh.client import KEPT, failure, finished
 from fleet.hosts.ssh.hostkey import alias, pin
+from fleet.hosts.ssh.pipes import Pipes
 
 PERSIST_SECONDS = 60
-NOT_SHARED = "fleet-no-shared-connection"
+CHANNELS = 8  # at once on the connection; servers allow ten, and a stream or two are open all the time
 OPENED_SECONDS = 0.02  # between two looks whether the first command has opened it
 LONGEST_SOCKET = 80  # of about 100 that a socket's name may have; ssh adds some while it makes it
 
 
-def was_not_asked(said: str) -> bool:
-    """Whether a client found nobody at the socket, and so has asked nobody for anything. It may be tried again."""
-    return NOT_SHARED in said and "mux_client_request_session" not in said
-
-
-def was_refused(said: str) -> bool:
-    """Whether the server took no further session on the connection, and so has run nothing."""
-    return "session open refused by peer" in said.lower()
+class NothingRan(TransportError):
+    """The connection has gone, or all its sessions are in use: nothing was run, and it may be asked again."""
 
 
 def private_folder(path: Path) -> Path:
@@ -91,7 +86,7 @@ class Connection:
 
         Nor where variables are sent: nothing may run before it is known that they arrive.
         """
-        if self.sent or self._first or self._answers():
+        if self.sent or self._first or os.path.exists(self._socket):  # one that a killed master left costs a greeting
             yield None
             return
         self._first = True
@@ -113,23 +108,53 @@ class Connection:
         if self._answers():
             limit.reschedule(None)
 
-    async def argv(self, line: str) -> list[str]:
-        """The words that run a line over there, once the connection is up."""
-        while self._first and not self._answers():
-            await asyncio.sleep(OPENED_SECONDS)
-        if not self._greeted or not self._answers():
-            async with self._opening.pass_():
-                if not self._answers():
-                    await self._greet(await self._opening_words())
-                elif not self._greeted:  # another process made it, perhaps with other variables
-                    await self._greet(self._shared_words())
-        return [*self._shared_words(), line]
+    @contextlib.asynccontextmanager
+    async def session(self, line: str) -> AsyncIterator[Pipes]:
+        """A line that runs over there, once the connection is up, until we leave."""
+        host = self.address.host
+        try:
+            async with mux.session(await self._master(), line, self.sent) as pipes:
+                yield pipes
+        except mux.NoMore as exc:
+            raise NothingRan(
+                f"host {host} allows no further session on the connection",
+                hint=f"raise MaxSessions in its sshd_config; Fleet uses up to {CHANNELS + 2}",
+            ) from exc
+        except mux.NotAsked as exc:
+            raise NothingRan(f"cannot reach host {host}: {exc}") from exc
+        except mux.Stranger as exc:
+            hint = f"use an ssh of OpenSSH that speaks version {mux.VERSION} of its multiplexing protocol"
+            raise HostUnfit(f"cannot reach host {host}: {exc}", hint=hint) from exc
+        except mux.TooLong as exc:
+            raise TransportError(f"cannot run it on host {host}: {exc}") from exc
+        except mux.MuxError as exc:
+            raise failure(self.address, str(exc)) from exc
 
     async def close(self) -> None:
         """End the connection, and with it whatever else uses it."""
-        if self._answers():
-            argv = ["ssh", "-F", "none", "-o", f"ControlPath={self._socket}", "-O", "exit", "--", self.address.host]
-            await finished(argv, self.environment)
+        await mux.terminate(self._socket)
+
+    async def _master(self) -> socket.socket:
+        """Who keeps the connection, once it is known what arrives over there."""
+        private_folder(self._folder)  # nobody else can have put a socket there
+        if self._greeted:
+            with contextlib.suppress(mux.NotAsked):
+                return await mux.meet(self._socket)
+        while self._first and not self._answers():
+            await asyncio.sleep(OPENED_SECONDS)
+        async with self._opening.pass_():
+            if not self._answers():
+                words = await self._opening_words()
+                await self._greet(lambda line: finished([*words, line], self.environment))
+            elif not self._greeted:  # another process made it, perhaps with other variables
+                await self._greet(self._asked)
+        return await mux.meet(self._socket)
+
+    async def _asked(self, line: str) -> tuple[bytes, str]:
+        """What a line printed and said on the connection that is there."""
+        async with mux.session(await mux.meet(self._socket), line, self.sent) as pipes:
+            stdout, stderr = await pipes.communicate(b"", hold=False)
+        return stdout, stderr.decode("utf-8", "replace")
 
     def _answers(self) -> bool:
         """Whether a master is there. One that is gone may have left its socket."""
@@ -137,18 +162,14 @@ class Connection:
             probe.setblocking(False)
             try:
                 probe.connect(os.fspath(self._socket))
+            except BlockingIOError:  # there, with too many at its door
+                return True
             except OSError:
                 return False
             return True
 
     def _send(self) -> list[str]:
         return [word for name in self.sent for word in ("-o", f"SendEnv={name}")]
-
-    def _shared_words(self) -> list[str]:
-        """Without its socket a client would connect by itself: it is given a way that leads nowhere, and says so."""
-        nowhere = f"sh -c 'echo {NOT_SHARED} >&2'"
-        options = as_options(ControlMaster="no", ControlPath=self._socket, ProxyCommand=nowhere, LogLevel="ERROR")
-        return ["ssh", "-F", "none", "-T", "-x", "-a", *options, *self._send(), "--", self.address.host]
 
     async def _opening_words(self) -> list[str]:
         """The words that make the connection, to the machine that is meant."""
@@ -164,20 +185,22 @@ class Connection:
         shared = as_options(ControlMaster="yes", ControlPath=self._socket, ControlPersist=PERSIST_SECONDS)
         return ["ssh", *address.options(), *believed, *shared, *self._send(), "--", address.host]
 
-    async def _greet(self, words: list[str]) -> None:
+    async def _greet(self, said_to: Callable[[str], Awaitable[tuple[bytes, str]]]) -> None:
         """Say hello, and see what arrives over there."""
         address = self.address
         mark = secrets.token_hex(8)
         line = far.line_for(far.exchange(mark, far.hello_body(tuple(self.sent))))
         try:
             async with asyncio.timeout(address.connect_seconds * 2):
-                stdout, said = await finished([*words, line], self.environment)
+                stdout, said = await said_to(line)
         except TimeoutError as exc:
             raise TransportError(
                 f"cannot reach host {address.host}: no answer within {address.connect_seconds * 2} s"
             ) from exc
         answer = far.Answer(mark)
         if answer.end(said.encode()) is None:
+            if mux.was_full(said):  # others were quicker to use what it has just opened
+                raise mux.NoMore(said)
             raise self.no_answer(answer, stdout, said)
         arrived = far.hello_answer(answer.begin(stdout) or b"")
         missing = [name for name, value in self.sent.items() if arrived.get(name) != os.fsencode(value)]

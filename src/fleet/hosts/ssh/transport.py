@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import secrets
 import tempfile
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from fleet.errors import HostFull, TransportError
 from fleet.hosts.ssh import far
 from fleet.hosts.ssh.address import SshAddress
 from fleet.hosts.ssh.client import client, failure
-from fleet.hosts.ssh.connection import Connection, Gate, was_not_asked, was_refused
+from fleet.hosts.ssh.connection import CHANNELS, Connection, Gate, NothingRan
+from fleet.hosts.ssh.mux import was_full
+from fleet.hosts.ssh.pipes import Pipes
 from fleet.hosts.transport import Completed
 from fleet.hosts.unpacking import launching, unpack
 
-CHUNK = 1 << 16
-CHANNELS = 8  # at once on the connection; servers allow ten, and a stream or two are open all the time
 AGAIN_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
@@ -73,27 +73,21 @@ class SshTransport:
         return stdout
 
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
-        async with self._asked(far.stream_body(argv)) as (process, answer):
-            assert process.stdout is not None
-            assert process.stderr is not None
-            saying = asyncio.ensure_future(process.stderr.read())
-            try:
-                head: bytes | None = b""
-                while chunk := await process.stdout.read(CHUNK):
-                    if head is None:
-                        yield chunk
-                        continue
-                    head += chunk
-                    if (rest := answer.begin(head)) is not None:
-                        head = None
-                        if rest:
-                            yield rest
-                said = await saying
-            finally:
-                saying.cancel()
-            end = answer.end(said)
+        async with self._asked(far.stream_body(argv)) as (pipes, answer):
+            saying = pipes.said()
+            head: bytes | None = b""
+            while chunk := await pipes.read():
+                if head is None:
+                    yield chunk
+                    continue
+                head += chunk
+                if (rest := answer.begin(head)) is not None:
+                    head = None
+                    if rest:
+                        yield rest
+            end = answer.end(said := await saying)
             if end is None:
-                raise failure(self._address, _text(said))
+                raise self._cut(answer, said)
             if end[0] != "0":
                 raise TransportError(f"`{argv[0]}` ended with code {end[0]} on host {self._address.host}")
 
@@ -110,7 +104,8 @@ class SshTransport:
     async def _first(self, body: str, stdin: bytes) -> tuple[str, bytes, bytes] | None:
         """A command that opens the connection itself: one client in the place of two. None where it is or gets open.
 
-        What it says does not come by a pipe: the process that keeps the connection may hold that open.
+        Nor did it run where others were quicker to take all sessions that the server allows. What it says does not come
+        by a pipe: the process that keeps the connection may hold that open.
         """
         async with self._connection.first() as words:
             if words is None:
@@ -119,11 +114,17 @@ class SshTransport:
             argv = [*words, far.line_for(far.exchange(mark, body))]
             with tempfile.TemporaryFile() as said:
                 async with client(argv, self._connection.environment, stderr=said) as process:
-                    stdout, _ = await _communicate(process, stdin, hold=True)
+                    assert process.stdin is not None
+                    assert process.stdout is not None
+                    process.stdin.write(stdin)  # it stays open, as the lifeline
+                    stdout = await process.stdout.read()
+                    await process.wait()
                 said.seek(0)
                 stderr = said.read()
         answer = far.Answer(mark)
         end, begun = answer.end(stderr), answer.begin(stdout)
+        if begun is None and was_full(_text(stderr)):
+            return None
         if end is None or begun is None:
             raise self._connection.no_answer(answer, stdout, _text(stderr))
         return end[0], begun, end[1]
@@ -132,49 +133,28 @@ class SshTransport:
         """The code, stdout and stderr of a body. `hold`: stdin stays open after the last byte, as the lifeline."""
         async with self._channels.pass_():
             for pause in (*AGAIN_SECONDS, None):
-                async with self._asked(body) as (process, answer):
-                    stdout, stderr = await _communicate(process, stdin, hold=hold)
-                end, begun, said = answer.end(stderr), answer.begin(stdout), _text(stderr)
-                if end is not None and begun is not None:
-                    return end[0], begun, end[1]
-                if pause is None or begun is not None or not (was_refused(said) or was_not_asked(said)):
+                try:
+                    async with self._asked(body) as (pipes, answer):
+                        stdout, stderr = await pipes.communicate(stdin, hold=hold)
                     break
-                await asyncio.sleep(pause)  # nothing was run: the connection is gone, or all its sessions are in use
-        if was_refused(said):
-            raise TransportError(
-                f"host {self._address.host} allows no further session on the connection",
-                hint=f"raise MaxSessions in its sshd_config; Fleet uses up to {CHANNELS + 2}",
-            )
-        raise failure(self._address, said)
+                except NothingRan:
+                    if pause is None:
+                        raise
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # not all at once again
+        end, begun = answer.end(stderr), answer.begin(stdout)
+        if end is None or begun is None:
+            raise self._cut(answer, stderr)
+        return end[0], begun, end[1]
+
+    def _cut(self, answer: far.Answer, stderr: bytes) -> TransportError:
+        """The error for what did not come to its end. Once it has begun, what it says is its own affair."""
+        return failure(self._address, _text(stderr) if answer.begin(stderr) is None else "")
 
     @contextlib.asynccontextmanager
-    async def _asked(self, body: str) -> AsyncIterator[tuple[Process, far.Answer]]:
+    async def _asked(self, body: str) -> AsyncIterator[tuple[Pipes, far.Answer]]:
         mark = secrets.token_hex(8)
-        argv = await self._connection.argv(far.line_for(far.exchange(mark, body)))
-        async with client(argv, self._connection.environment) as process:
-            yield process, far.Answer(mark)
-
-
-async def _communicate(process: Process, stdin: bytes, *, hold: bool) -> tuple[bytes, bytes]:
-    """Feed stdin and collect the rest. A far side that reads no more is no error."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-
-    async def feed(writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            writer.transport.set_write_buffer_limits(0)  # so that nothing is on its way when it is closed
-            writer.write(stdin)
-            await writer.drain()
-        if not hold:
-            writer.close()
-
-    async with asyncio.TaskGroup() as group:
-        feeding = group.create_task(feed(process.stdin))
-        stdout = group.create_task(process.stdout.read())
-        stderr = group.create_task(process.stderr.read()) if process.stderr else None
-        await process.wait()
-        feeding.cancel()
-    return stdout.result(), stderr.result() if stderr else b""
+        async with self._connection.session(far.line_for(far.exchange(mark, body))) as pipes:
+            yield pipes, far.Answer(mark)
 
 
 def _refused(what: str, stderr: bytes) -> TransportError:
