@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,23 @@ def test_of_some(fleet: Cli) -> None:
         *("[forge] OK", "  0 (as before)"),
         "Complete: 1/1 succeeded",
     ]
+
+
+def test_one_that_takes_too_long(fleet: Cli) -> None:
+    """What it had said by then is shown, and that it was cut off there; also as JSON."""
+    fleet.ok("config", "set", "updates.infisical.command=echo fetching; sleep 300")
+    done = fleet.run("update", "infisical", "-t", "2", "--host", "forge")
+    assert (done.code, done.lines[1:]) == (
+        1,
+        [
+            "[forge] TIMEOUT: no end after 2 s; it was killed",
+            "  fetching",
+            "  (cut off here)",
+            "Complete: 0/1 succeeded",
+        ],
+    )
+    (told,) = json.loads(fleet.run("update", "infisical", "-t", "2", "--host", "forge", "--json").out)["results"]
+    assert (told["end"], told["began"], told["log"], told["cut_off"]) == ("timeout", True, "fetching\n", True)
 
 
 def test_wrong_words(fleet: Cli) -> None:

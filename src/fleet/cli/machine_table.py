@@ -153,7 +153,11 @@ def _note(machine: Machine, *, recalls: bool) -> str:
         if machine.since is not None and machine.since < (machine.probed_at or 0):
             told.append(f"{'unhealthy' if machine.healthy is False else 'unknown'} {lasting(machine.since)}")
         told += answered if machine.probed_at or machine.answered_at else []
-    return "; ".join([*told, *([f"probed {ago(machine.probed_at)}"] if recalls and machine.probed_at else [])])
+    if not recalls or not machine.probed_at:
+        return "; ".join(told)
+    if machine.healthy and 0 < (machine.answered_at or 0) < machine.probed_at:  # it was let sleep since
+        return "; ".join([*told, *answered, f"its provider knew it {ago(machine.probed_at)}"])
+    return "; ".join([*told, f"probed {ago(machine.probed_at)}"])
 
 
 def _names(name: str, api_name: str) -> str:

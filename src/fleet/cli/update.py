@@ -67,7 +67,9 @@ def _conclude(args: argparse.Namespace, results: list[Ran], left: list[Host], co
                 "code": ran.code,
                 "before": versions(ran.stdout)[0],
                 "after": versions(ran.stdout)[1],
+                "began": ran.began,
                 "log": ran.stderr,
+                "cut_off": ran.cut_off,
                 "reason": ran.reason,
                 "ms": ran.ms,
             }
@@ -116,7 +118,7 @@ def _where(hosts: list[Host], context: Context) -> str:
 
 def _answer(name: str, ran: Ran) -> str:
     """One host: the versions, or the end of what was said where it failed."""
-    from fleet.cli.exec import ended
+    from fleet.cli.exec import CUT, ended
     from fleet.cli.transcript import printable
     from fleet.hosts.updates import versions
 
@@ -124,5 +126,6 @@ def _answer(name: str, ran: Ran) -> str:
     before, after = (version or "unknown" for version in versions(ran.stdout))
     if ran.end == "ok":
         lines.append(f"  {after} (as before)" if before == after else f"  {before} -> {after}")
-    lines += [f"  {line}" for line in ran.stderr.splitlines()[-TAIL:] if ran.end != "ok"]
+    said = [f"  {line}" for line in ran.stderr.splitlines()[-TAIL:] if ran.end != "ok"]
+    lines += [*said, CUT] if said and ran.cut_off else said
     return "\n".join(printable(line) for line in lines)

@@ -62,8 +62,9 @@ class Command:
             except (TimeoutError, ConnectionClosed) as exc:
                 if self._told is None:
                     self.broken = True
+                    ran = "it began; whether it ran to its end" if self._course.began else "whether it ran"
                     raise TransportError(
-                        f"{self._what}: the connection broke before its end; whether it ran to its end is not known"
+                        f"{self._what}: the connection broke before its end; {ran} is not known"
                     ) from exc
                 self.code = self._told
                 break
