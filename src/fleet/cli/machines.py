@@ -107,7 +107,7 @@ def look(
     A machine whose answer was not waited for is not among them. One that may sleep is not probed for so long after it
     was: a probe keeps it awake.
     """
-    from fleet.control.watching import fault_of
+    from fleet.policy.health import fault_of
     from fleet.projections.machines import counted, look_everywhere, program_of, seen_now, to_keep
 
     known = {host.name: host for host in context.reads.hosts()}

@@ -13,13 +13,12 @@ from fleet.config import declaring
 from fleet.config.home import Home
 from fleet.config.machines import Health
 from fleet.config.machines import Host as Declared
-from fleet.control.watching import fault_of
 from fleet.errors import Ambiguous, Conflict, NotFound
 from fleet.hosts.probe import probe
 from fleet.hosts.transport import Transport
 from fleet.model.host import Host
 from fleet.model.reach import Reach
-from fleet.policy.health import denial, denied
+from fleet.policy.health import denial, denied, fault_of
 from fleet.store.store import Store
 
 

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fleet.config.machines import Health
 from fleet.model.host import Host
-from fleet.policy.health import API_FAULTS
+from fleet.policy.health import API_FAULTS, fault_of, provider
 from fleet.store.store import Store
-
-PROVIDER = "api:sprites"  # no host can have this name
-
-
-def fault_of(known: Mapping[str, Host]) -> str | None:
-    """The fault that the provider was last found to have; None where it has none."""
-    provider = known.get(PROVIDER)
-    return provider.evidence if provider is not None and provider.state == "down" else None
 
 
 def keep(store: Store, found: Sequence[Host], api_fault: str | None, settings: Health, *, by: str) -> None:
@@ -34,6 +26,4 @@ def _provider(store: Store, found: Sequence[Host], api_fault: str | None) -> lis
     tells = any(host.kind == "sprite" and host.status not in API_FAULTS for host in found)
     if not api_fault and not (tells and fault_of({host.name: host for host in store.hosts()})):
         return []
-    now = time.time_ns() // 1_000_000
-    state, evidence = ("down", api_fault) if api_fault else ("up", "it tells of the machines again")
-    return [Host(name=PROVIDER, kind="api", state=state, since=now, evidence=evidence, probed_at=now)]
+    return [provider(api_fault, time.time_ns() // 1_000_000)]

@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from fleet.errors import HostGone, HostMissing, TransportError
-from fleet.hosts.transport import Completed, SupportsSight, Transport, refusal_behind
+from fleet.hosts.transport import Completed, Seen, SupportsSight, Transport, refusal_behind
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 
@@ -48,6 +48,10 @@ fi
 if [ -n "$2" ] && ! command -v "$2" >/dev/null 2>&1; then echo "there is no program $2"; exit; fi
 echo fit
 """
+
+
+# The words of a provider, in those of the first Fleet Manager: running, warm, cold, not_found, error.
+STATUS = {"missing?": "not_found", "missing": "not_found", "unknown": "error"}
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +112,11 @@ async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float
     return Probed(host, as_root, facts)
 
 
+def status_of(seen: Seen) -> str:
+    """What a provider says of a machine, in the words that people know."""
+    return STATUS.get(seen.presence, str(seen.presence))
+
+
 async def sighted(name: str, reach: Reach, transport: SupportsSight) -> Host:
     """Of a machine that was fit when it was probed: what its provider says now. A command would keep it awake."""
     now, began = time.time_ns() // 1_000_000, time.monotonic()
@@ -122,6 +131,7 @@ async def sighted(name: str, reach: Reach, transport: SupportsSight) -> Host:
         evidence=evidence,
         latency_ms=round((time.monotonic() - began) * 1000),
         probed_at=now,
+        status=status_of(seen),
     )
 
 

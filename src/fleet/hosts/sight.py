@@ -9,13 +9,11 @@ import msgspec
 
 from fleet.errors import FleetError
 from fleet.hosts.fanout import Way
-from fleet.hosts.probe import Facts, probe
+from fleet.hosts.probe import Facts, probe, status_of
 from fleet.hosts.transport import SupportsSight, Transport, refusal_behind
 from fleet.model.host import Host
 from fleet.model.reach import Reach
 
-# The words of a provider, in those of the first Fleet Manager: running, warm, cold, not_found, error.
-STATUS = {"missing?": "not_found", "missing": "not_found", "unknown": "error"}
 FAULTS = frozenset({"not_found", "error"})
 
 
@@ -66,7 +64,7 @@ async def _seen(name: str, kind: str, transport: SupportsSight, seconds: float) 
     except TimeoutError as exc:
         evidence = str(refusal_behind(exc) or evidence)
     else:
-        status, asleep, evidence = STATUS.get(seen.presence, str(seen.presence)), seen.asleep, seen.evidence
+        status, asleep, evidence = status_of(seen), seen.asleep, seen.evidence
         if status != "error":  # else it was not asked, or asked again and again, and has not said
             took = round((time.monotonic() - began) * 1000)
     if status not in FAULTS:

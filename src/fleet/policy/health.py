@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ DAY_MS = 86_400_000
 DENIALS = 2  # in a row, before a machine that its provider alone denies is called down
 API_FAULTS = frozenset({"not_found", "error"})
 ASLEEP = frozenset({"warm", "cold"})
+PROVIDER = "api:sprites"  # no host can have this name
 
 
 class Health(NamedTuple):
@@ -81,6 +82,11 @@ def denied(host: Host, known: Host | None, reason: str, *, api_fault: str | None
     return replace(host, state="down" if certain else host.state, evidence=reason)
 
 
+def held(host: Host, api_fault: str | None) -> Host:
+    """A machine as it stands while its provider has a fault: what the provider alone says of it is not believed."""
+    return replace(host, state="unknown") if api_fault and host.status in API_FAULTS else host
+
+
 def api_fault(statuses: Sequence[str], reasons: Sequence[str]) -> str | None:
     """One fault of the provider, where all of several of its machines have vanished at once: that is no coincidence."""
     if len(statuses) < 2 or not all(status in API_FAULTS for status in statuses):
@@ -88,3 +94,24 @@ def api_fault(statuses: Sequence[str], reasons: Sequence[str]) -> str | None:
     words = f"all {len(statuses)} are {statuses[0]}" if len(set(statuses)) == 1 else f"none of {len(statuses)} is found"
     reason = next((reason for reason in reasons if reason), "")
     return f"{words} at once: {reason}" if reason else f"{words} at once"
+
+
+def provider(fault: str | None, now: int) -> Host:
+    """The provider, as a machine that is down while it has a fault: told once, and once that it is over."""
+    return _beside(PROVIDER, "api", fault, "it tells of the machines again", now)
+
+
+def fault_of(known: Mapping[str, Host]) -> str | None:
+    """The fault that the provider was last found to have; None where it has none."""
+    found = known.get(PROVIDER)
+    return found.evidence if found is not None and found.state == "down" else None
+
+
+def vendor(coder: str, fault: str | None, now: int) -> Host:
+    """Whoever answers a coder, in the same way."""
+    return _beside(f"coder:{coder}", "coder", fault, "a session of it was answered again", now)
+
+
+def _beside(name: str, kind: str, fault: str | None, well: str, now: int) -> Host:
+    state = "down" if fault else "up"
+    return Host(name=name, kind=kind, state=state, since=now, evidence=fault or well, probed_at=now)

@@ -54,6 +54,9 @@ async def conclude(attempt: Attempt) -> None:
         decision = await _scored(attempt, decision, code)
     end = Ending(outcome=outcome.kind.value, state=state, usage=attempt.progress.usage)
     await settle(attempt, decision, end, carried_out=bool(verb))
+    unattended = seen is not None and seen.cause is Cause.UNATTENDED
+    if not verb and not unattended and state is SessionState.EXITED:  # else it says nothing of its coder
+        await attempt.house.faults.of_coder(attempt.session.coder, attempt.task.uid, outcome)
 
 
 async def give_up(attempt: Attempt, why: str) -> None:

@@ -16,6 +16,7 @@ from fleet.hosts.transport import SupportsSight, Transport
 from fleet.hosts.watcher import Watcher
 from fleet.model.host import Host
 from fleet.model.reach import Reach
+from fleet.policy.health import held
 from fleet.policy.placement import reach_of
 from fleet.supervisor.site import Nowhere, Site, place_of, there
 
@@ -103,6 +104,8 @@ class Hosts:
             found = await self.probe(name)
             before = self.health.get(name)
             self.health[name] = found
+            if found.status and self._probed <= self.health.keys():  # else not all of them were asked yet
+                found = self.health[name] = held(found, await self._house.faults.of_machines(self.health))
             failures = 0 if found.state == "up" else failures + 1
             changed = before is None or (before.state, before.evidence) != (found.state, found.evidence)
             if changed or time.monotonic() - told_at > TOLD_SECONDS:
@@ -134,13 +137,15 @@ class Hosts:
         site = self.site(name)
         assert site.reach is not None
         known = self.health.get(name)
+        status = ""
         if isinstance(site.transport, SupportsSight):
             seen = await sighted(name, site.reach, site.transport)
             if seen.state != "up" or (known is not None and known.state == "up"):
                 return seen  # a provider that fails says nothing of its machines: none of them is down for it
+            status = seen.status
         found = await probe(name, site.reach, site.transport, seconds=self._house.settings.timeouts.health_probe)
         site.as_root = found.as_root
-        return found.host
+        return replace(found.host, status=status)
 
     def _reach(self, name: str) -> Reach | None:
         """How a host is reached: by the settings, or by the run that brought it."""

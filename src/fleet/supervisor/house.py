@@ -22,6 +22,7 @@ from fleet.model.reach import Reach
 from fleet.model.session import Defaults
 from fleet.sources.source import Source
 from fleet.store.store import Store
+from fleet.supervisor.faults import Faults
 from fleet.supervisor.hosts import Hosts
 from fleet.supervisor.journal import Journal
 from fleet.supervisor.site import Site, here
@@ -92,6 +93,7 @@ class House:
         self.source = source  # the outside queue that feeds ours, where there is one
         self.only = only
         self.occupied: dict[str, float] = {}  # slots of pools that somebody uses; until when, by the loop's clock
+        self.faults = Faults(self)
         self.hosts = Hosts(self, here(machine, transport, home), open_transport)
 
     @property

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.policy.health import Health, api_fault, frozen, judge, login_warning, warnings
+from fleet.model.host import Host
+from fleet.policy.health import (
+    Health,
+    api_fault,
+    fault_of,
+    frozen,
+    held,
+    judge,
+    login_warning,
+    provider,
+    vendor,
+    warnings,
+)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +81,21 @@ def test_work_on_a_machine_that_slept() -> None:
     assert frozen("t", "warm", woken=False) == "task t stands still: the machine is asleep"
     assert frozen("t", "warm", woken=True) == "task t stood still: the machine was asleep until this check woke it"
     assert frozen("t", "cold", woken=True).startswith("task t has lost its processes")
+
+
+def test_what_a_provider_with_a_fault_says_of_a_machine_is_not_believed() -> None:
+    """It is unknown, though denied for long. What was learned of the machine itself, or without a fault, counts."""
+    denied = Host(name="forge", kind="sprite", state="down", since=1, status="not_found")
+    ill = Host(name="mallet", kind="sprite", state="down", since=1, status="running")
+    assert held(denied, "all 2 are not_found at once").state == "unknown"
+    assert held(denied, None) == denied
+    assert held(ill, "all 2 are not_found at once") == ill
+
+
+def test_whom_many_depend_on_is_told_as_a_machine() -> None:
+    """Down with its fault, up without one, by a name that no host can have."""
+    down = provider("all 2 are error at once", 5)
+    assert (down.name, down.state, down.evidence, down.since) == ("api:sprites", "down", "all 2 are error at once", 5)
+    assert fault_of({down.name: down}) == "all 2 are error at once"
+    assert fault_of({down.name: provider(None, 6)}) is None
+    assert (vendor("claude", "no", 5).name, vendor("claude", None, 5).state) == ("coder:claude", "up")
