@@ -9,12 +9,12 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.coders.coder import Aside, Coder, Exit, Work
-from fleet.coders.judging import by_exit, by_finish, by_stop
+from fleet.coders.judging import by_error, by_exit, by_finish, by_stop
 from fleet.errors import UsageError
 from fleet.model.launch import Launch
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.permission import Permission
-from fleet.model.stream import AnySaid
+from fleet.model.stream import AnySaid, TurnEnded
 
 RECORD = "hook.UserPromptSubmit"  # in the worker's directory: where its hook keeps what it was told
 # Prints where the conversation's record is, as the file $1 tells it.
@@ -59,6 +59,9 @@ class SupportsTerminal(Protocol):
     def asked(self, record: bytes) -> list[str]:
         """The prompts in its own record."""
 
+    def parse_record(self, state: Any, line: bytes) -> tuple[Any, tuple[AnySaid, ...]]:
+        """One line of its own record, by the state of its own parser."""
+
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
     """The login of a coder, as files of its machine."""
@@ -77,7 +80,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     given: bool = False  # the task was delivered
     completed: bool = False
     said: str = ""
-    failed: str = ""
+    failed: str = ""  # as it was seen
+    error: str = ""  # what its last turn failed with, as its own record tells
     cursor: int = 0  # in its own record of the conversation
     inner: msgspec.Raw = msgspec.Raw(b"null")  # what the coder's own parser knows
 
@@ -139,17 +143,23 @@ class TerminalCoder:
         return Aside(("sh", "-c", FIND, "find", f"{self._directory}/{RECORD}"), state.cursor)
 
     def parse_aside(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
-        """A line of its record is much like one of its stream."""
-        known = self._coder.state_type
-        inner = msgspec.json.decode(state.inner, type=known | None) or self._coder.begin()
-        inner, said = self._coder.parse(inner, line)
-        raw = msgspec.Raw(msgspec.json.encode(inner))
-        return replace(state, cursor=state.cursor + len(line) + 1, inner=raw), said
+        """A line of its record."""
+        if self._known is None:
+            return state, ()
+        inner = msgspec.json.decode(state.inner, type=self._coder.state_type | None) or self._coder.begin()
+        inner, said = self._known.parse_record(inner, line)
+        raw, error = msgspec.Raw(msgspec.json.encode(inner)), state.error
+        for each in said:
+            if isinstance(each, TurnEnded):
+                error = "" if each.ok else each.reason
+        return replace(state, cursor=state.cursor + len(line) + 1, inner=raw, error=error), said
 
     def outcome(self, state: State, exit: Exit, stderr: str) -> Outcome:
         """It was seen to end its turn; else by how its program ended, which is never good."""
         if (stopped := by_stop(exit, stderr)) is not None:
             return stopped
+        if state.error and not state.completed:
+            return by_error(state.error)
         if state.failed:
             return Outcome(kind=OutcomeKind.CRASHED, reason=state.failed)
         return by_finish(state.said) if state.completed else by_exit(exit, stderr)
@@ -188,11 +198,11 @@ def plain_screen(text: str) -> Screen:
     return Screen(kind="ready", evidence="its last line is a prompt", typed=found["typed"].strip())
 
 
-def choose(lines: list[str], wanted: str) -> tuple[str, ...]:
+def choose(lines: list[str], wanted: str, mark: str = "❯") -> tuple[str, ...]:
     """The keys that choose the option with these words, from where the mark stands; (): it is not there."""
-    mark = next((n for n, line in enumerate(lines) if line.strip().startswith("❯")), None)
-    target = next((n for n, line in enumerate(lines) if wanted in line.replace("❯", " ")), None)
-    if mark is None or target is None:
+    begin = next((n for n, line in enumerate(lines) if line.strip().startswith(mark)), None)
+    target = next((n for n, line in enumerate(lines) if wanted in line.replace(mark, " ")), None)
+    if begin is None or target is None:
         return ()
-    key = "Down" if target > mark else "Up"
-    return (*[key] * abs(target - mark), "Enter")
+    key = "Down" if target > begin else "Up"
+    return (*[key] * abs(target - begin), "Enter")

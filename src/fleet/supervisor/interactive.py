@@ -33,6 +33,9 @@ class Interactive:
         state: State = attempt.state
         if dispatch is None or now < self._due or not state.given or state.completed or state.failed:
             return
+        if state.error:
+            await self._conclude(replace(state, failed=state.error))
+            return
         self._due = now + (HERE_SECONDS if attempt.site.is_here else THERE_SECONDS)
         facts: Facts | None = await attempt.safely(dispatch.look())
         if facts is None or facts.session != attempt.session.id:

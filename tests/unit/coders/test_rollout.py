@@ -9,9 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.coders import rollout
 from fleet.coders.coder import Exit
-from fleet.coders.codex import Codex
+from fleet.coders.codex import Codex, rollout
 from fleet.model.outcome import OutcomeKind
 from fleet.model.stream import AnySaid, Compacted, Context, Limited
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
-from typing import Any
 
 import msgspec
 
+from fleet.coders import hooks
 from fleet.coders.claude.launch import ENV, SECRETS, permissions
 from fleet.coders.coder import Work
-from fleet.coders.reading import BROKEN, table, tables, words
+from fleet.coders.reading import table, tables, words
 from fleet.coders.terminal import Login, Screen, choose
 from fleet.model.launch import Launch
 
@@ -27,7 +26,6 @@ QUESTIONS = (
     ("Bypass Permissions mode", "Yes, I accept", "question"),
     ("Choose the text style", "❯", "question"),
 )
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def on_terminal(work: Work, directory: str) -> Launch:
@@ -49,12 +47,11 @@ def on_terminal(work: Work, directory: str) -> Launch:
 
 def terminal_files(directory: str) -> dict[str, bytes]:
     """The settings that make it tell the worker what it does."""
-    script = shlex.quote(f"{directory}/worker.sh")
-    hooks = {
-        event: [{"hooks": [{"type": "command", "command": f"sh {script} hook {event}", "timeout": 20}]}]
+    told = {
+        event: [{"hooks": [{"type": "command", "command": hooks.command(directory, event), "timeout": hooks.SECONDS}]}]
         for event in EVENTS
     }
-    return {HOOKS: msgspec.json.encode({"hooks": hooks})}
+    return {HOOKS: msgspec.json.encode({"hooks": told})}
 
 
 def login(secret: str, directory: str, home: str) -> Login:
@@ -88,27 +85,11 @@ def screen(text: str) -> Screen:
     return Screen(kind="ready", evidence="its input is open", typed=typed)
 
 
-def received(heard: bytes) -> str | None:
-    """The prompt of a UserPromptSubmit."""
-    told = _told(heard).get("prompt")
-    return words(told) if told is not None else None
-
-
-def last_words(heard: bytes) -> str:
-    """The last message, as Stop is told."""
-    return words(_told(heard).get("last_assistant_message"))
-
-
-def record(heard: bytes) -> str:
-    """Every hook is told where the record is."""
-    return words(_told(heard).get("transcript_path"))
-
-
 def asked(data: bytes) -> list[str]:
     """The texts of its user's turns; what tools answered is another kind of block."""
     found = []
     for line in data.split(b"\n"):
-        told = _told(line)
+        told = hooks.fields(line)
         content = table(told.get("message")).get("content") if told.get("type") == "user" else None
         blocks = [content] if isinstance(content, str) else [words(each.get("text")) for each in tables(content)]
         found += [text for text in blocks if text]
@@ -121,10 +102,3 @@ def _typed(lines: list[str]) -> str | None:
         if line.startswith(RULE) and lines[n + 1].startswith("❯"):
             return lines[n + 1][1:].strip()
     return None
-
-
-def _told(heard: bytes) -> dict[str, Any]:
-    try:
-        return _decode(heard)
-    except BROKEN:
-        return {}
