@@ -76,6 +76,7 @@ async def stopped_while_cloning(home: InHouse, add: dict[str, object], verb: str
         async with asyncio.timeout(PROMPT_SECONDS):
             await home.until_state(uid, wanted)
         await home.until(lambda: not clones_of(url), "the end of the clone")
+        await home.until(lambda: home.store.intents(target=uid)[0].outcome, "that it is told as done")
     (session,) = home.store.sessions(task=uid)
     (intent,) = home.store.intents(target=uid)
     assert (intent.outcome, session.state, session.outcome) == ("done", SessionState.EXITED, "interrupted")
@@ -194,6 +195,31 @@ def test_a_worktree_that_a_crash_left_half_made_is_made_anew(slow: Path, tmp_pat
     assert not Path(tree.path, "z.slow").exists()
     (tmp_path / "free").touch()
     asyncio.run(spaces.make(tree))
+    assert Path(tree.path, "z.slow").read_text() == "two\n"
+
+
+def test_a_worktree_that_is_still_being_made_is_waited_for(slow: Path, tmp_path: Path) -> None:
+    """Where git outlived the supervisor that had asked for it, the next attempt gets what it makes, and all of it."""
+    tree = Worktree.of("fleet-abc", str(slow), str(tmp_path / "state"))
+    (tmp_path / "smudge").write_text(
+        f"#!/bin/sh\n: >{tmp_path}/began\nuntil [ -e {tmp_path}/free ]; do sleep 0.02; done\nexec cat\n"
+    )
+    spaces = Workspaces(LocalTransport())
+
+    async def both() -> None:
+        first = asyncio.ensure_future(spaces.make(tree))
+        async with asyncio.timeout(20):
+            while not (tmp_path / "began").exists():
+                await asyncio.sleep(0.01)
+            (tmp_path / "began").unlink()
+            second = asyncio.ensure_future(spaces.make(tree))
+            done, _ = await asyncio.wait([second], timeout=0.5)
+            assert not done
+            (tmp_path / "free").touch()
+            assert await first == await second
+
+    asyncio.run(both())
+    assert not (tmp_path / "began").exists(), "it was made twice"
     assert Path(tree.path, "z.slow").read_text() == "two\n"
 
 

@@ -118,6 +118,21 @@ def test_a_worktree_is_made_once_with_the_files_that_were_asked_for(
     assert (standing.commits, standing.dirty) == (0, ("sub/b.txt",)), "a copied file is not work"
 
 
+def test_a_directory_is_copied_whole_though_an_earlier_copy_was_cut_off(
+    spaces: Workspaces, repo: Path, tmp_path: Path
+) -> None:
+    """What is left of a copy that was cut off is no copy; a directory may be named with a slash; no trace is left."""
+    (repo / "cache").mkdir()
+    (repo / "cache/a").write_text("1\n")
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "cache.fleet-part").mkdir()
+    wait(spaces.make(tree, ["cache/"]))
+    assert Path(tree.path, "cache/a").read_text() == "1\n"
+    assert wait(spaces.standing(tree)).dirty == ()
+    assert not list((repo / ".git").glob("fleet-*"))
+
+
 def test_a_worktree_needs_a_repository_with_a_commit(spaces: Workspaces, tmp_path: Path) -> None:
     """Neither a plain directory nor an empty repository will do, nor a file to copy that is not there."""
     plain = tmp_path / "plain"

@@ -181,18 +181,20 @@ make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
     command -v git >/dev/null || fail "git is not installed"
     top=$(git_in "$source" rev-parse --show-toplevel 2>/dev/null) || fail "$source is in no git repository"
     prefix=$(git_in "$source" rev-parse --show-prefix)
+    await_maker "$top" "$path"
     if is_half_made "$top" "$path"; then clear_half_made "$top" "$path"; fi
     if [ ! -e "$path/.git" ]; then
         git_in "$top" rev-parse --verify --quiet HEAD >/dev/null || fail "$top has no commit yet"
         git_in "$top" worktree prune
         git_in "$top" rev-parse --verify --quiet "$base" >/dev/null || git_in "$top" update-ref "$base" "$begin"
         if git_in "$top" rev-parse --verify --quiet "refs/heads/$branch" >/dev/null; then
-            said=$(git_in "$top" worktree add --quiet "$path" "$branch" 2>&1) || fail "$said"
+            add_tree "$path" "$branch"
         else
-            said=$(git_in "$top" worktree add --quiet -b "$branch" "$path" "$base" 2>&1) || fail "$said"
+            add_tree -b "$branch" "$path" "$base"
         fi
     fi
     for file do
+        file=${file%/}
         [ -e "$path/$file" ] && continue
         [ -e "$top/$file" ] || fail "$file is not in $top"
         mkdir -p "$(dirname "$path/$file")" || fail "$file cannot be copied"
@@ -204,17 +206,43 @@ make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
     printf '%s\n%s\n' "$prefix" "$(own "$path")"
 }
 
-own_of() { # TOP PATH: where git keeps what belongs to that worktree, also while it is being made
-    printf '%s/worktrees/%s' "$(git_in "$1" rev-parse --path-format=absolute --git-common-dir)" "${2##*/}"
+add_tree() { # WORD...
+    making=$(own_of "$top" "$path" fleet-making)
+    echo $$ >"$making"
+    said=$(git_in "$top" worktree add --quiet "$@" 2>&1) || { rm -f "$making"; fail "$said"; }
+    rm -f "$making"
+}
+
+own_of() { # TOP PATH NAME: a file about that worktree, which may be half made: git's lock, or who makes it
+    common=$(git_in "$1" rev-parse --path-format=absolute --git-common-dir)
+    case $3 in
+        locked) printf '%s/worktrees/%s/locked' "$common" "${2##*/}" ;;
+        *) printf '%s/%s-%s' "$common" "$3" "${2##*/}" ;;
+    esac
 }
 
 is_half_made() { # TOP PATH: git locks a worktree until all of its files are there
-    [ "$(cat "$(own_of "$1" "$2")/locked" 2>/dev/null)" = initializing ]
+    [ "$(cat "$(own_of "$1" "$2" locked)" 2>/dev/null)" = initializing ]
+}
+
+# A maker that outlived whoever asked for it goes on: what it makes will do, and to clear that away under it would not.
+await_maker() { # TOP PATH
+    maker=$(cat "$(own_of "$1" "$2" fleet-making)" 2>/dev/null) || return 0
+    tries=0
+    while [ $tries -lt 3000 ] && is_making "$maker" "$2"; do
+        tries=$((tries + 1))
+        sleep 0.2
+    done
+}
+
+is_making() { # PID PATH
+    kill -0 "$1" 2>/dev/null || return 1
+    [ ! -r "/proc/$1/cmdline" ] || tr '\0' ' ' <"/proc/$1/cmdline" | grep -qF -e "$2 "
 }
 
 clear_half_made() { # TOP PATH: no agent has been in it
     discard "$2"
-    rm -f "$(own_of "$1" "$2")/locked"
+    rm -f "$(own_of "$1" "$2" locked)" "$(own_of "$1" "$2" fleet-making)"
     git_in "$1" worktree prune
 }
 
@@ -223,7 +251,8 @@ unmake() { # SOURCE PATH BRANCH BASE [FILE...]
     shift 4
     top=$(git_in "$source" rev-parse --show-toplevel 2>/dev/null) || return 0
     if is_half_made "$top" "$path"; then clear_half_made "$top" "$path"; fi
-    for file do discard "$path/$file.fleet-part"; done
+    for file do discard "$path/${file%/}.fleet-part"; done
+    rm -f "$(own_of "$top" "$path" fleet-making)"
     [ ! -e "$path" ] || return 0
     began=$(git_in "$top" rev-parse --verify --quiet "$base") || return 0
     head=$(git_in "$top" rev-parse --verify --quiet "refs/heads/$branch") || head=$began

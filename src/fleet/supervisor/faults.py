@@ -66,7 +66,11 @@ class Faults:
 
     def _is_down(self, name: str) -> bool:
         if self._down is None:
-            self._down = {host.name for host in self._house.store.hosts() if host.state == "down"}
+            try:
+                self._down = {host.name for host in self._house.store.hosts() if host.state == "down"}
+            except (FleetError, OSError) as exc:  # it is asked again at the next occasion
+                self._house.log("faults_not_known", error=str(exc))
+                return False
         return name in self._down
 
     async def _tell(self, found: Host, *, alert_after: int = 1) -> None:
@@ -81,8 +85,8 @@ class Faults:
             house.log("fault_not_told", of=found.name, error=str(exc))
             self._told_at = 0
             return
-        assert self._down is not None
-        (self._down.add if down else self._down.discard)(found.name)
+        if self._down is not None:
+            (self._down.add if down else self._down.discard)(found.name)
 
 
 def _now() -> int:
