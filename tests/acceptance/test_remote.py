@@ -114,6 +114,12 @@ def test_looks_are_the_same_elsewhere(pair: Pair) -> None:
         ["logs", bad, "-n", "1"],
         ["logs", f"{good}.1"],
         ["logs", waits],
+        ["task", good, "log"],
+        ["task", good, "events"],
+        ["task", waits, "plan"],
+        ["task", waits, "knowledge"],
+        ["task", waits, "stderr"],
+        ["task", "nope", "events"],
         ["log"],
         ["log", "2"],
         ["questions"],
@@ -128,6 +134,7 @@ def test_looks_are_the_same_elsewhere(pair: Pair) -> None:
         ["tasks", "--status", "odd"],
         ["artifacts", good, "--open", "nope"],
     ]
+    pair.cli.task_file(waits, "artifacts/PLAN_AND_STATUS.md").write_text("1. wait\n")
     for argv in looks:
         for form in ([], ["--json"]):
             pair.same(*argv, *form)
@@ -212,8 +219,9 @@ def test_what_can_go_wrong_on_the_way(pair: Pair, monkeypatch: pytest.MonkeyPatc
         (pair.away("status", token=""), 2, "$MY_TOKEN holds no token"),
         (pair.away("status", token="a b"), 2, "characters that no token has"),
         (pair.away("stop", "--all", token=reader), 1, "this needs the role operate, and eve has read"),
-        (pair.away("tasks", "--watch"), 2, "--watch works on a home here"),
         (pair.away("run", "night.json", "--dry-run"), 2, "--dry-run works on a home here"),
+        (pair.away("task", "x", "diff"), 2, "`fleet task diff` works on a home here"),
+        (pair.away("task", "x", "set", "priority=1"), 2, "`fleet task set` works on a home here"),
         (pair.away("run"), 2, "supervising works on a home here"),
         (pair.away("hosts", "drain", "x"), 2, "`fleet hosts drain` works on a home here"),
     ]

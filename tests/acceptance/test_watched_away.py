@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import pty
 import re
+import select
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -22,7 +26,7 @@ from fleet.front.remote import RemoteFront
 from fleet.model.run import NewRun
 from fleet.testing.builders import a_task
 from tests.support.boards import fill, screen, until
-from tests.support.cli import Cli, line_from
+from tests.support.cli import FLEET, Cli, line_from
 
 SECONDS = 60
 PASSED = re.compile(r"\d+(?:s|m|h|d)\b")  # of the time, until it was looked at
@@ -227,6 +231,50 @@ def test_the_same_progress(served: Served) -> None:
             told.append([timeless(line) for line in (*err, *out.splitlines())])
     assert told[0] == told[1]
     assert [line for line in told[1] if "fail (task)" in line]
+
+
+def test_a_log_and_a_table_outlast_a_server(served: Served) -> None:
+    """`fleet logs -f`, `wait` and `tasks --watch` say that the server is away, and go on when it is back."""
+    cli = served.cli
+    with cli.store() as store:
+        (task,) = store.submit([a_task("work", uid="fleet-abc", task_id="a")], by="ana", run=NewRun(name="N")).result()
+    log = cli.task_file(task.uid, "log.jsonl")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text('{"session":"fleet-abc.1","at":1,"event":{"kind":"text","text":"before"}}\n')
+    ours, theirs = pty.openpty()
+    with (
+        cli.started(*served.url, "logs", task.uid, "-f", "--raw") as logs,
+        cli.started(*served.url, "wait", str(task.run)) as waiting,
+        subprocess.Popen([*FLEET, *served.url, "tasks", "-w", "--status", "all"], env=cli.env, stdout=theirs) as table,
+    ):
+        os.close(theirs)
+        lines_until(logs, "before")
+        drawn(ours, b"queued 1")
+        assert "no supervisor is running" in line_from(waiting.stderr, seconds=SECONDS)
+        served.kill()
+        drawn(ours, b"cannot reach")
+        for process in (waiting, logs):
+            while "it is asked again until it answers" not in line_from(process.stderr, seconds=SECONDS):
+                pass
+        with log.open("a") as opened:
+            opened.write('{"session":"fleet-abc.1","at":2,"event":{"kind":"text","text":"after"}}\n')
+        with cli.store() as store:
+            store.cancel(task.uid, "enough", by="ana").result()
+        served.start()
+        lines_until(logs, "after")
+        assert (logs.wait(SECONDS), waiting.wait(SECONDS)) == (0, 1)
+        drawn(ours, b"queued 0")
+        table.send_signal(signal.SIGINT)
+        assert table.wait(SECONDS) == 130
+    os.close(ours)
+
+
+def drawn(terminal: int, words: bytes) -> None:
+    """Wait until a terminal shows these words."""
+    seen, deadline = b"", time.monotonic() + SECONDS
+    while words not in seen:
+        assert select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))[0], seen
+        seen += os.read(terminal, 1 << 16)
 
 
 def timeless(line: str) -> str:

@@ -272,6 +272,26 @@ def test_logs_are_bounded_and_of_one_session(api: Asked) -> None:
     assert api.ask("GET", f"/v1/fleet/tasks/{uid}/logs?lines=999999").status_code == 400
 
 
+def test_files_of_a_task_are_its_own(api: Asked) -> None:
+    """What the agent wrote is given as text; a link that leads elsewhere is refused, a pipe is not waited for."""
+    uid = running(api)
+    plan = api.home.task_dir(uid) / "artifacts" / "PLAN_AND_STATUS.md"
+    assert api.get(f"/tasks/{uid}/files/plan") == {"task": uid, "file": str(plan), "text": None}
+    plan.write_text("1. begin")
+    assert api.get(f"/tasks/{uid}/files/plan", role=Role.READ)["text"] == "1. begin"
+    plan.unlink()
+    plan.symlink_to(api.home.tokens)
+    found = api.ask("GET", f"/v1/fleet/tasks/{uid}/files/plan")
+    assert (found.status_code, "leads out" in found.json()["detail"]) == (409, True)
+    plan.unlink()
+    os.mkfifo(plan)
+    assert api.get(f"/tasks/{uid}/files/plan")["text"] == ""
+    assert api.ask("GET", f"/v1/fleet/tasks/{uid}/files/task.json").status_code == 400
+    said = api.get(f"/tasks/{uid}/events")
+    assert [line["event"]["kind"] for line in said] == ["task.submitted", "task.claimed", "session.started"]
+    assert {line["about"]["title"] for line in said} == {"x"}
+
+
 def test_artifacts_are_downloaded_by_checksum_alone(api: Asked) -> None:
     """Bytes come as they were kept, under a harmless type and name; nothing else in the home can be named."""
     uid = running(api)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fleet.errors import NotFound
-from fleet.projections.feed import SKEW_MS, after_seq, since
+from fleet.model.event import TaskCommented
+from fleet.model.task import TaskEdit
+from fleet.projections.feed import SKEW_MS, Begin, after_seq, begin, since
+from fleet.projections.happened import Names, Only
+from fleet.store.reads import order_of
 from fleet.store.store import Store
 from fleet.testing.builders import a_task
 from tests.support.stores import PostgresStores, SqliteStores
@@ -49,3 +53,40 @@ def test_places(kind: str, request: pytest.FixtureRequest) -> None:
     assert after_seq(store, 0) == ""
     with pytest.raises(NotFound, match=f"no event 9999: the newest is {entries[-1].seq}"):
         after_seq(store, 9999)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_the_newest_that_are_wanted(kind: str, request: pytest.FixtureRequest) -> None:
+    """A reader that asks for some of the newest is given those, whatever lies between, and what comes after them."""
+    stores: SqliteStores | PostgresStores = request.getfixturevalue(f"{kind}_stores")
+    store = stores.open()
+    assert store.feed(begin(store, Begin(newest=3))).entries == []
+    ours, other = store.submit([a_task("ours"), a_task("other")], by="ana").result()
+    for n in range(5):
+        store.comment(ours.uid, f"ours {n}", by="ana").result()
+        store.comment(other.uid, f"other {n}", by="ana").result()
+    only = Only(task=ours.uid, kinds=("task.commented",))
+
+    def seen(position: str) -> list[str]:
+        found = Names().piece(store, position, only=only).happened
+        assert {one.about and one.about.title for one in found} <= {"ours"}
+        return [one.entry.event.comment.text for one in found if isinstance(one.entry.event, TaskCommented)]
+
+    place = begin(store, Begin(newest=2), only)
+    assert seen(place) == ["ours 3", "ours 4"]
+    assert seen(begin(store, Begin(newest=50), only)) == [f"ours {n}" for n in range(5)]
+    store.comment(ours.uid, "ours 5", by="ana").result()
+    assert seen(place) == ["ours 3", "ours 4", "ours 5"]
+    nothing = begin(store, Begin(newest=2), Only(kinds=("run.created",)))
+    assert order_of(nothing) == order_of(store.end())
+
+
+def test_a_title_is_the_present_one(sqlite_stores: SqliteStores) -> None:
+    """What the feed says of a task is believed until the feed says that it was edited; then it is looked up."""
+    store = sqlite_stores.open()
+    (task,) = store.submit([a_task("before")], by="ana").result()
+    names, first = Names(), store.end()
+    assert [one.about and one.about.title for one in names.piece(store, "").happened] == ["before"]
+    store.edit(task.uid, TaskEdit(title="after"), by="ana").result()
+    store.comment(task.uid, "x", by="ana").result()
+    assert [one.about and one.about.title for one in names.piece(store, first).happened] == ["after", "after"]

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import shutil
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from fleet.cli.screen.rows import Rows
 from fleet.config.home import Home
 from fleet.model.event import IntentRecorded, TaskAnswered
 from fleet.model.states import TaskState
+from fleet.projections.board import Board
 from fleet.store.store import Store
 from fleet.testing.builders import DEFAULTS, a_slot, a_task
 from tests.support.boards import LATER, fill, screen, still_store, until
@@ -91,6 +93,32 @@ def test_what_is_seen(home: Home, store: Store, name: str, size: tuple[int, int]
             wanted = file.read_text()
             shown = await until(pilot, lambda text: picture(text) == wanted)
             assert shown.startswith("fleet top 1 supervisor | 0 completed")
+
+    do(scene)
+
+
+class Late(Desk):
+    """A desk that does not answer until it is let."""
+
+    def __init__(self, home: Home) -> None:
+        super().__init__(home)
+        self.let = threading.Event()
+
+    def look(self, now: int) -> Board:
+        """When it is let."""
+        assert self.let.wait(60)
+        return super().look(now)
+
+
+def test_a_look_that_is_late_is_told_of(home: Home, store: Store) -> None:
+    """Where nothing answers the screen says so while it waits, and goes on as soon as there is an answer."""
+
+    async def scene() -> None:
+        desk = Late(home)
+        async with Top(desk, clock=lambda: LATER).run_test(size=(80, 24)) as pilot:
+            await until(pilot, lambda text: "the store cannot be read: it is waited for" in text)
+            desk.let.set()
+            assert "waited" not in await until(pilot, lambda text: "NEEDS YOU (5)" in text)
 
     do(scene)
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from litestar import Request, Response, get
-from litestar.params import QueryParameter
+from litestar.params import PathParameter, QueryParameter
 
-from fleet.api.answers import NEEDS_READ, OfRun, Word, answer, checked, desk_of
+from fleet.api.answers import NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw
+from fleet.api.hub import line_of
 from fleet.api.looking import Limit
+from fleet.api.views import EventLine
 from fleet.front.front import Front
-from fleet.front.views import LogView, SupervisorLog, Used
+from fleet.front.views import LogView, SupervisorLog, TaskFile, Used
+from fleet.projections.happened import Names
 from fleet.projections.hosts import HostView
 from fleet.projections.machines import Machines
 from fleet.projections.queue import ReadyLine
 from fleet.projections.receipts import Checked, ReceiptView
+from fleet.store.reads import Reads
 
 MOST_BYTES = 1 << 20
 BYTES = "application/octet-stream"
@@ -62,6 +66,30 @@ async def bytes_of_log(
     data = await desk_of(request).look(look)
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
     return Response(data, media_type=BYTES, headers=headers)
+
+
+@get("/v1/fleet/tasks/{task_id:str}/files/{what:str}", tags=["tasks"], guards=NEEDS_READ)
+async def file_of_task(
+    request: Request[Any, Any, Any],
+    task_id: Word,
+    what: Annotated[Literal["plan", "knowledge", "qa", "stderr"], PathParameter(description="Which of its files.")],
+) -> Response[TaskFile]:
+    """What the agent of a task wrote of it, or its program complained about; no text where there is none yet."""
+    word = checked(task_id)
+    return answer(await desk_of(request).look(lambda front: front.file(word, what)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/events", tags=["tasks"], guards=NEEDS_READ)
+async def events_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[list[EventLine]]:
+    """What the ledger says of a task, oldest first."""
+    word = checked(task_id)
+
+    def look(reads: Reads) -> bytes:
+        entries = reads.chain(reads.find(word).uid)
+        placed = ((entry, place[1]) for entry in entries if (place := reads.place(entry.seq)))
+        return b"[%s]" % b",".join(map(line_of, Names().placed(reads, placed)))
+
+    return raw(await desk_of(request).ask(look))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/used", tags=["sessions"], guards=NEEDS_READ)
@@ -120,6 +148,8 @@ ROUTES = [
     issue,
     log_of_task,
     bytes_of_log,
+    file_of_task,
+    events_of_task,
     used,
     receipts,
     check,

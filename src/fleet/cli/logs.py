@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from fleet.cli.parsing import positive
-from fleet.errors import FleetError
+from fleet.errors import FleetError, ServerUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -111,22 +111,28 @@ def _rendered(records: Sequence[bytes], only: str | None, transcript: Transcript
 
 
 def _follow(log: LogView, args: argparse.Namespace, context: Context) -> int:
+    from fleet.cli.contact import Contact
+
     raw = args.raw or context.json
     front, uid, only = context.front, log.task, log.session
     bell = front.listen()  # before looking, so that nothing falls between
-    noted = ""
+    noted, contact = "", Contact(context)
     try:
         shown, follower = following(lambda: front.open_log(log), args.lines, only=only, raw=raw)
         context.print_lines(iter(shown or []))
         if shown is None:
             context.note(f"{uid} has said nothing yet")
         while True:
-            task = _task(uid, context)  # before reading: what it said before its end is in the file
-            context.print_lines(follower.more())
-            context.out.flush()
-            if task is not None and _is_over(task, only):
-                break
-            noted = _note_wait(task, noted, context)
+            try:
+                task = _task(uid, context)  # before reading: what it said before its end is in the file
+                contact.heard("")
+                context.print_lines(follower.more())
+                context.out.flush()
+                if task is not None and _is_over(task, only):
+                    break
+                noted = _note_wait(task, noted, context)
+            except ServerUnreachable as exc:
+                contact.heard(str(exc))
             bell.wait(POLL_SECONDS)
             time.sleep(REST_SECONDS)
     finally:

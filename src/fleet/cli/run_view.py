@@ -126,7 +126,7 @@ class Screen:
         try:
             self._seen = self._look()
         except ServerUnreachable as exc:
-            trouble = f"{exc}; it is asked again and again"
+            trouble = f"{exc}; it is asked again until it answers"
         view, running = self._seen.run, self._seen.live
         table = Table(box=None, pad_edge=False, header_style="bold")
         for name in ("Task", "Where", "Coder", "Elapsed", "Idle", "Tokens", "Cost"):

@@ -14,23 +14,16 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet.errors import FleetError, UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
+    from fleet.front.views import TaskFile
 
-FILES = {
-    "log": "log.jsonl",
-    "plan": "artifacts/PLAN_AND_STATUS.md",
-    "knowledge": "artifacts/KNOWLEDGE.md",
-    "qa": "artifacts/Q&A.md",
-    "stderr": "stderr.log",
-}
+FILES = ("log", "plan", "knowledge", "qa", "stderr")
 OTHERS = ("events", "diff", "set")
-OLD_STDERR = "log.stderr"  # where an older supervisor wrote it
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,11 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def live_help(context: Context) -> str:
     """The tasks that run now, so that an id can be picked from the help."""
     from fleet.cli.tasks import parse_states
-    from fleet.cli.words import now_ms
-    from fleet.projections.queue import lines
 
     try:
-        found = lines(context.reads, context.settings, states=parse_states(None), limit=50, now=now_ms())
+        found = context.front.tasks(parse_states(None), 50)
     except FleetError:
         return ""
     if not found:
@@ -65,50 +56,49 @@ def live_help(context: Context) -> str:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the file, the events, or the task after the change."""
+    if args.what in ("set", "diff"):
+        context.here(f"`fleet task {args.what}`")
     if args.what == "set":
         return _set(args, context)
     if args.pairs:
         raise UsageError(f"`{args.pairs[0]}`: only `set` takes values")
     if args.what == "events":
-        return _events(context.reads.find(args.id).uid, context)
+        return _events(args.id, context)
     if args.what == "diff":
         return _diff(args.id, context)
-    return print_file(context, context.front.log_view(args.id).task, args.what)
+    return _print(
+        _log(args.id, context) if args.what == "log" else context.front.file(args.id, args.what), args, context
+    )
 
 
-def print_file(context: Context, uid: str, what: str, last: int | None = None) -> int:
-    """A file of a task, whole or its last lines."""
-    file = context.home.task_dir(uid) / FILES[what]
-    if what == "stderr" and not file.exists():
-        file = context.home.task_dir(uid) / OLD_STDERR
-    text = _read(file)
-    if text is None:
-        if context.json:
-            context.print_json({"task": uid, "file": str(file), "text": None})
-        context.note(f"{uid} has no {what} yet ({file})")
-        return 0
-    if last is not None:
-        text = "".join(text.splitlines(keepends=True)[-last:])
+def _log(word: str, context: Context) -> TaskFile:
+    from fleet.front.views import TaskFile
+
+    view = context.front.log_view(word)
+    try:
+        with context.front.open_log(view) as opened:
+            text: str | None = opened.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        text = None
+    except OSError as exc:
+        raise FleetError(f"{view.file} cannot be read: {exc.strerror}") from exc
+    return TaskFile(task=view.task, file=view.file, text=text)
+
+
+def _print(found: TaskFile, args: argparse.Namespace, context: Context) -> int:
     if context.json:
-        context.print_json({"task": uid, "file": str(file), "text": text})
-    else:
-        context.out.write(text if text.endswith("\n") or not text else text + "\n")
+        context.print_json(found)
+    elif found.text:
+        context.out.write(found.text if found.text.endswith("\n") else found.text + "\n")
+    if found.text is None:
+        context.note(f"{found.task} has no {args.what} yet ({found.file})")
     return 0
 
 
-def _read(file: Path) -> str | None:
-    try:
-        return file.read_text("utf-8", errors="replace")
-    except FileNotFoundError:
-        return None
-    except OSError as exc:
-        raise FleetError(f"{file} cannot be read: {exc.strerror}") from exc
-
-
-def _events(uid: str, context: Context) -> int:
+def _events(word: str, context: Context) -> int:
     from fleet.cli.ledger import line_of
 
-    entries = context.reads.chain(uid)
+    entries = context.front.history(word)
     if context.json:
         context.print_json([{"seq": entry.seq, "event": entry.event} for entry in entries])
     else:

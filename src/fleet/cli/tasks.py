@@ -15,7 +15,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import positive
-from fleet.errors import UsageError
+from fleet.errors import ServerUnreachable, UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -123,7 +123,6 @@ def parse_states(word: str | None) -> frozenset[TaskState] | None:
 
 def _watch(args: argparse.Namespace, context: Context) -> int:
     """The table again and again, in its place; until Ctrl-C."""
-    context.here("--watch")
     if context.json or not context.out.isatty():
         raise UsageError("--watch needs a terminal", hint="`fleet watch` follows without one")
     wanted = _wanted(args)
@@ -135,23 +134,29 @@ def _watch(args: argparse.Namespace, context: Context) -> int:
     from rich.live import Live
     from rich.text import Text
 
+    front = context.front
+
     def screen() -> Group:
-        found = context.front.tasks(states, args.limit, wanted)
-        counts = context.reads.counts()
+        found = front.tasks(states, args.limit, wanted)
+        counts = front.counts()
         named = ("queued", "running", "blocked", "completed", "failed")
         summary = "  ".join(f"{name} {counts.get(name, 0)}" for name in named)
-        alone = "" if context.reads.supervisors() else "   no supervisor is running: fleet run"
+        alone = "" if front.supervisors() else "   no supervisor is running: fleet run"
         table = task_table(found, console.width) if found else Text(_nothing(args.status, context))
         return Group(table, Text(f"\n{summary}{alone}"))
 
     console = Console(file=context.out, highlight=False, no_color=not context.colour)
-    bell = context.reads.listen()
+    bell, drawn = front.listen(), screen()
     try:
-        with Live(screen(), console=console, auto_refresh=False, transient=False) as live:
+        with Live(drawn, console=console, auto_refresh=False, transient=False) as live:
             while True:
                 time.sleep(REST_SECONDS)
                 bell.wait(SHOWN_SECONDS - REST_SECONDS)
-                live.update(screen(), refresh=True)
+                try:
+                    shown = drawn = screen()
+                except ServerUnreachable as exc:
+                    shown = Group(drawn, Text(f"{exc}; it is asked again until it answers", "red"))
+                live.update(shown, refresh=True)
     finally:
         bell.close()
 

@@ -22,6 +22,7 @@ import msgspec
 from fleet import __version__, errors
 from fleet.errors import FleetError, ServerError, ServerRefused, ServerUnreachable, UsageError
 
+S = TypeVar("S")
 T = TypeVar("T")
 BASE = "/v1/fleet"
 CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
@@ -119,7 +120,7 @@ class Client:
         with contextlib.suppress(OSError):  # it ended by itself
             socket.socket.shutdown(found, socket.SHUT_RDWR)
 
-    def made(self, data: bytes, how: Callable[[bytes], T]) -> T:
+    def made(self, data: S, how: Callable[[S], T]) -> T:
         """What an answer says, as what it must be."""
         try:
             return how(data)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
     from fleet.front.following import Following
-    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, Used
+    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, TaskFile, Used
+    from fleet.model.event import Entry
     from fleet.model.intent import Intent
     from fleet.model.states import TaskState
     from fleet.projections.board import Board
@@ -67,6 +68,10 @@ class Front(Protocol):
     def log_view(self, word: str) -> LogView: ...
 
     def open_log(self, view: LogView) -> BinaryIO: ...
+
+    def file(self, word: str, what: str) -> TaskFile: ...
+
+    def history(self, word: str) -> list[Entry]: ...
 
     def used(self, task: str, session: str | None) -> Used | None: ...
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from fleet.control.control import Control
     from fleet.control.specs import Coders
     from fleet.front.following import LocalFollowing
-    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, Used
+    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, TaskFile, Used
+    from fleet.model.event import Entry
     from fleet.model.intent import Intent
     from fleet.model.states import TaskState
     from fleet.model.task import Task
@@ -169,6 +170,17 @@ class LocalFront:
     def open_log(self, view: LogView) -> BinaryIO:
         """The bytes of a log. FileNotFoundError while there are none."""
         return (self._home.task_dir(view.task) / "log.jsonl").open("rb")
+
+    def file(self, word: str, what: str) -> TaskFile:
+        """What the agent of a task wrote of it (plan, knowledge, qa), or its program complained about (stderr)."""
+        from fleet.front.logs import task_file
+
+        return task_file(self._home, self.log_view(word).task, what)
+
+    def history(self, word: str) -> list[Entry]:
+        """All events of a task, in order."""
+        reads = self._reads()
+        return reads.chain(reads.find(word).uid)
 
     def used(self, task: str, session: str | None) -> Used | None:
         """What the last session of a task has used, or the one that is named; None: there is none."""

@@ -1,19 +1,28 @@
-"""The logs of a home as files: what the agents of a task said, and the supervisor's own."""
+"""The logs of a home as files: what the agents of a task said and wrote, and the supervisor's own."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet.config.home import require
-from fleet.front.views import LogView, SupervisorLog
+from fleet.errors import Conflict, FleetError
+from fleet.front.views import LogView, SupervisorLog, TaskFile
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fleet.config.home import Home
 
+FILES = {
+    "log": "log.jsonl",
+    "plan": "artifacts/PLAN_AND_STATUS.md",
+    "knowledge": "artifacts/KNOWLEDGE.md",
+    "qa": "artifacts/Q&A.md",
+    "stderr": "stderr.log",
+}
+OLD_STDERR = "log.stderr"  # where an older supervisor wrote it
 SESSION = re.compile(r"(.+)\.\d+")
 
 
@@ -21,13 +30,36 @@ def log_view(home: Home, uid_of: Callable[[str], str], word: str) -> LogView:
     """Where the log of a task, or of one of its sessions, is."""
     found = None if (home.tasks / word).is_dir() else SESSION.fullmatch(word)
     uid = uid_of(found[1] if found else word)
-    file = home.task_dir(uid) / "log.jsonl"
+    file = home.task_dir(uid) / FILES["log"]
     try:
         size: int | None = file.stat().st_size
     except FileNotFoundError:
         size = None
     session = f"{uid}.{word.rpartition('.')[2]}" if found else None
     return LogView(task=uid, session=session, file=str(file), size=size)
+
+
+def task_file(home: Home, uid: str, what: str) -> TaskFile:
+    """What an agent wrote of its task, or its program complained about. An agent cannot make it another's file."""
+    directory = home.task_dir(uid)
+    file = directory / FILES[what]
+    if what == "stderr" and not file.exists():
+        file = directory / OLD_STDERR
+    if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(directory)):
+        raise Conflict(f"{file} leads out of the files of its task")
+    try:
+        with open(file, encoding="utf-8", errors="replace", opener=_open_at_once) as opened:
+            text: str | None = opened.read()
+    except FileNotFoundError:
+        text = None
+    except OSError as exc:
+        raise FleetError(f"{file} cannot be read: {exc.strerror}") from exc
+    return TaskFile(task=uid, file=str(file), text=text)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A pipe in the place of a file has nothing to say, and is not waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def supervisor_log(home: Home, lines: int | None) -> SupervisorLog:

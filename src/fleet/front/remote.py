@@ -12,8 +12,8 @@ import msgspec
 
 from fleet.errors import Conflict, NotFound, UsageError
 from fleet.front.client import Client
-from fleet.front.stream import Stream
-from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, Used
+from fleet.front.stream import Line, Stream, entry_of
+from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, TaskFile, Used
 from fleet.model.intent import Intent
 from fleet.projections.board import Board
 from fleet.projections.hosts import HostView
@@ -27,6 +27,7 @@ from fleet.projections.why import Why
 
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
+    from fleet.model.event import Entry
     from fleet.model.states import TaskState
     from fleet.projections.feed import Begin
     from fleet.projections.happened import Only
@@ -124,6 +125,15 @@ class RemoteFront:
         if size is None:
             raise FileNotFoundError(view.file)
         return cast("BinaryIO", io.BufferedReader(RemoteBytes(self._client, view.task, size), PIECE))
+
+    def file(self, word: str, what: str) -> TaskFile:
+        """What the agent of a task wrote of it (plan, knowledge, qa), or its program complained about (stderr)."""
+        return self._client.get(TaskFile, "tasks", word, "files", what)
+
+    def history(self, word: str) -> list[Entry]:
+        """All events of a task, in order."""
+        lines = self._client.get(list[Line], "tasks", word, "events")
+        return [self._client.made(line, entry_of) for line in lines]
 
     def used(self, task: str, session: str | None) -> Used | None:
         """What the last session of a task has used, or the one that is named; None: there is none."""

@@ -30,7 +30,9 @@ MOST_WAITING = 10_000  # events that are read ahead
 DROPPED, ERROR = b"stream.dropped", b"stream.error"
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True):
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as the server gives it."""
+
     position: str
     seq: int
     hash: str
@@ -178,10 +180,14 @@ class Stream:
 
 def happened(data: bytes) -> Happened:
     """An event, from its line."""
-    line = msgspec.json.decode(data, type=_Line)
+    line = msgspec.json.decode(data, type=Line)
+    return Happened(entry=entry_of(line), position=line.position, about=line.about)
+
+
+def entry_of(line: Line) -> Entry:
+    """The event itself, in its place."""
     body = bytes(line.event)
-    entry = Entry(seq=line.seq, hash=bytes.fromhex(line.hash), body=body, event=decode(body))
-    return Happened(entry=entry, position=line.position, about=line.about)
+    return Entry(seq=line.seq, hash=bytes.fromhex(line.hash), body=body, event=decode(body))
 
 
 def frames(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, str, bytes]]:

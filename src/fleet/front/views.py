@@ -48,6 +48,14 @@ class LogView(msgspec.Struct, frozen=True, kw_only=True):
     size: int | None  # bytes; None: there is none yet
 
 
+class TaskFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a task, as `fleet task` prints it; no text: there is none yet."""
+
+    task: str
+    file: str
+    text: str | None
+
+
 class Used(msgspec.Struct, frozen=True, kw_only=True):
     """What a session has used so far."""
 

@@ -100,6 +100,8 @@ class Top(App[None]):
         await self._read_on()
 
     def _draw(self) -> None:
+        if not self.screen_stack:  # on the way out: a look may end later than the screen
+            return
         board, width = self._looking.board, self.size.width
         self._line("#message", self._looking.trouble or self._said or (f"filter: {self._only}" if self._only else ""))
         if board is not None:

@@ -20,6 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 POLL_SECONDS = 5.0  # the safety net: a supervisor that was killed rings no bell
 TICK_SECONDS = 1.0  # while something runs, its times are drawn anew
+SLOW_SECONDS = 3.0  # after which a look is late
 REST_SECONDS = 0.2  # many commits make one look
 
 
@@ -42,7 +43,7 @@ class Looking:
         while True:
             if self._rung.is_set() or self.board is None or loop.time() - looked >= self._poll_seconds:
                 self._rung.clear()
-                await self._look()
+                await self._look_on(tick)
                 looked = loop.time()
                 await seen()
             else:
@@ -71,14 +72,25 @@ class Looking:
         """While nothing runs, no time on the screen is in a hurry."""
         return TICK_SECONDS if self.board is not None and self.board.running else self._poll_seconds
 
+    async def _look_on(self, tick: Callable[[], None]) -> None:
+        """Look; what does not answer is told of while it is waited for."""
+        async with asyncio.TaskGroup() as group:
+            look = group.create_task(self._look())
+            while not (await asyncio.wait({look}, timeout=SLOW_SECONDS))[0]:
+                self.trouble = self._troubled("it is waited for")
+                tick()
+
     async def _look(self) -> None:
         try:
             self.board = await self.call(self._desk.look, self._clock())
             self.trouble = ""
         except (FleetError, OSError) as exc:
-            since = f" (shown as of {when(self.board.at)[11:]})" if self.board else ""
-            self.trouble = f"{self._desk.what}{since}: {exc}"
+            self.trouble = self._troubled(str(exc))
         self._listen(self._desk.bell)
+
+    def _troubled(self, why: str) -> str:
+        since = f" (shown as of {when(self.board.at)[11:]})" if self.board else ""
+        return f"{self._desk.what}{since}: {why}"
 
     def _listen(self, bell: Bell | None) -> None:
         """Hear this bell from now on, and no other."""
