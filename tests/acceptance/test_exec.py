@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,8 +83,32 @@ def test_a_timeout_kills_the_far_process(fleet: Cli, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     done = fleet.run("exec", "-t", "2", "--host", "hammer", f"echo $$ >{note}; exec sleep 300")
     assert done.code == 1
-    assert "[hammer] TIMEOUT: no end after 2 s; it was killed if it had begun\n" in done.out
+    assert "[hammer] TIMEOUT: no end after 2 s; it was killed\n" in done.out
     until(lambda: not lives(int(note.read_text())), "it ended over there")
+
+
+def test_what_was_cut_off_is_shown(fleet: Cli) -> None:
+    """What had arrived of it, by the command that opens the connection and by the next, is shown and marked."""
+    for _ in range(2):
+        done = fleet.run("exec", "-t", "2", "--host", "forge", "echo one; echo two >&2; exec sleep 300")
+        assert done.lines[2:-1] == [
+            "[forge] TIMEOUT: no end after 2 s; it was killed",
+            "  one",
+            "  two",
+            "  (cut off here)",
+        ]
+
+
+def test_a_host_that_never_answers(fleet: Cli, server: Sshd) -> None:
+    """Nothing was killed there: it never began, and that is what is said."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(5)
+        dark = ssh_host(server, "dark-box-01").replace(f"port = {server.port}", f"port = {silent.getsockname()[1]}")
+        declare(fleet, dark)
+        done = fleet.run("exec", "-t", "1", "--host", "dark-box-01", "true")
+    reason = "it never began: after 1 s the connection was not up"
+    assert (done.code, done.lines[2]) == (1, f"[dark-box-01] UNREACHABLE: {reason}")
 
 
 def test_interrupting_stops_everywhere(fleet: Cli, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def login_as(kind: str) -> dict[str, str]:
     return {"ForceCommand": f'exec {shell} -c "$SSH_ORIGINAL_COMMAND"'}
 
 
-class TestSsh(UnpackContract):
+class TestSsh(UnpackContract, CourseContract):
     """Another machine, through the system's ssh client."""
 
     @pytest.fixture

@@ -130,6 +130,10 @@ class Connection:
         except mux.MuxError as exc:
             raise failure(self.address, str(exc)) from exc
 
+    def is_up(self) -> bool:
+        """Whether something can have begun on it."""
+        return self._answers()
+
     async def close(self) -> None:
         """End the connection, and with it whatever else uses it."""
         await mux.terminate(self._socket)

@@ -16,6 +16,7 @@ class Pipes:
     def __init__(self, stdin: FileIO, stdout: FileIO, stderr: FileIO) -> None:
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
         self._loop = asyncio.get_running_loop()
+        self._came: dict[FileIO, list[bytes]] = {stdout: [], stderr: []}
         for each in (stdin, stdout, stderr):
             os.set_blocking(each.fileno(), False)
 
@@ -35,6 +36,10 @@ class Pipes:
     def said(self) -> asyncio.Future[bytes]:
         """All of stderr, once it has ended."""
         return self._whole(self._stderr)
+
+    def so_far(self) -> tuple[bytes, bytes]:
+        """What has been collected of stdout and stderr."""
+        return b"".join(self._came[self._stdout]), b"".join(self._came[self._stderr])
 
     def leave(self) -> None:
         """Nobody looks at the pipes any more."""
@@ -62,7 +67,7 @@ class Pipes:
             self._loop.add_writer(self._stdin, write)
 
     def _whole(self, file: FileIO) -> asyncio.Future[bytes]:
-        chunks: list[bytes] = []
+        chunks = self._came[file]
         whole: asyncio.Future[bytes] = self._loop.create_future()
 
         def read() -> None:

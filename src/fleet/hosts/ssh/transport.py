@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 import secrets
 import tempfile
@@ -17,9 +18,12 @@ from fleet.hosts.ssh.client import client, failure
 from fleet.hosts.ssh.connection import CHANNELS, Connection, Gate, NothingRan
 from fleet.hosts.ssh.mux import was_full
 from fleet.hosts.ssh.pipes import Pipes
-from fleet.hosts.transport import Completed
+from fleet.hosts.transport import Completed, Course
 from fleet.hosts.unpacking import launching, unpack
 
+NOT_UP = "the connection was not up"
+CHUNK = 1 << 16
+MOST_SAID = 1 << 20  # of what a command said that is cancelled
 AGAIN_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
@@ -37,7 +41,14 @@ class SshTransport:
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
         body = far.run_body(argv, len(stdin))
-        code, stdout, stderr = await self._first(body, stdin) or await self._exchange(body, stdin, hold=True)
+        with Course(NOT_UP) as course:
+            try:
+                done = await self._first(body, stdin, course)
+                code, stdout, stderr = done or await self._exchange(body, stdin, hold=True, course=course)
+            except asyncio.CancelledError:
+                if course.began is False and self._connection.is_up():
+                    course.began = None  # it was being asked for
+                raise
         if code == "unfound":
             raise TransportError(f"cannot run `{argv[0]}` on host {self._address.host}: {_text(stderr)}")
         return Completed(int(code), stdout, stderr)
@@ -101,7 +112,7 @@ class SshTransport:
             raise _refused(f"cannot write {path} on host {self._address.host}", stderr)
         return stdout
 
-    async def _first(self, body: str, stdin: bytes) -> tuple[str, bytes, bytes] | None:
+    async def _first(self, body: str, stdin: bytes, course: Course) -> tuple[str, bytes, bytes] | None:
         """A command that opens the connection itself: one client in the place of two. None where it is or gets open.
 
         Nor did it run where others were quicker to take all sessions that the server allows. What it says does not come
@@ -110,32 +121,44 @@ class SshTransport:
         async with self._connection.first() as words:
             if words is None:
                 return None
-            mark = secrets.token_hex(8)
-            argv = [*words, far.line_for(far.exchange(mark, body))]
+            mark, came = secrets.token_hex(8), bytearray()
+            argv, answer = [*words, far.line_for(far.exchange(mark, body))], far.Answer(mark)
             with tempfile.TemporaryFile() as said:
                 async with client(argv, self._connection.environment, stderr=said) as process:
                     assert process.stdin is not None
                     assert process.stdout is not None
                     process.stdin.write(stdin)  # it stays open, as the lifeline
-                    stdout = await process.stdout.read()
-                    await process.wait()
+                    try:
+                        while chunk := await process.stdout.read(CHUNK):
+                            came += chunk
+                        await process.wait()
+                    except asyncio.CancelledError:
+                        self._note(course, answer, bytes(came), os.pread(said.fileno(), MOST_SAID, 0))
+                        raise
                 said.seek(0)
-                stderr = said.read()
-        answer = far.Answer(mark)
+                stdout, stderr = bytes(came), said.read()
         end, begun = answer.end(stderr), answer.begin(stdout)
         if begun is None and was_full(_text(stderr)):
             return None
-        if end is None or begun is None:
+        if begun is None:
             raise self._connection.no_answer(answer, stdout, _text(stderr))
+        if end is None:
+            raise self._cut(answer, stderr)
         return end[0], begun, end[1]
 
-    async def _exchange(self, body: str, stdin: bytes = b"", *, hold: bool = False) -> tuple[str, bytes, bytes]:
+    async def _exchange(
+        self, body: str, stdin: bytes = b"", *, hold: bool = False, course: Course | None = None
+    ) -> tuple[str, bytes, bytes]:
         """The code, stdout and stderr of a body. `hold`: stdin stays open after the last byte, as the lifeline."""
         async with self._channels.pass_():
             for pause in (*AGAIN_SECONDS, None):
                 try:
                     async with self._asked(body) as (pipes, answer):
-                        stdout, stderr = await pipes.communicate(stdin, hold=hold)
+                        try:
+                            stdout, stderr = await pipes.communicate(stdin, hold=hold)
+                        except asyncio.CancelledError:
+                            self._note(course or Course(), answer, *pipes.so_far())
+                            raise
                     break
                 except NothingRan:
                     if pause is None:
@@ -145,6 +168,13 @@ class SshTransport:
         if end is None or begun is None:
             raise self._cut(answer, stderr)
         return end[0], begun, end[1]
+
+    def _note(self, course: Course, answer: far.Answer, stdout: bytes, stderr: bytes) -> None:
+        """How far it has come, by what has arrived of it. Without a connection nothing can have begun."""
+        printed = answer.begin(stdout)
+        course.began = True if printed is not None else None if self._connection.is_up() else False
+        course.stdout += printed or b""
+        course.stderr += answer.begin(stderr) or b""
 
     def _cut(self, answer: far.Answer, stderr: bytes) -> TransportError:
         """The error for what did not come to its end. Once it has begun, what it says is its own affair."""
