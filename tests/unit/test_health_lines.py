@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fleet.cli.health import ill_of
 from fleet.config.machines import Host
 from fleet.projections.machines import Machine, counted
@@ -36,3 +38,9 @@ def test_one_fault_stands_for_all_sprites() -> None:
     gone = [a_machine(name, False, "api:not_found", status="not_found") for name in ("a", "b")]
     box = a_machine("box", False, "unresponsive", kind="ssh", status="down")
     assert ill(*gone, box) == [("api", "all 2 are not_found at once"), ("box", "unresponsive")]
+
+
+def test_one_that_sleeps_is_not_ill() -> None:
+    """Where nobody was to wake it, as by the last probes of a fleet elsewhere."""
+    asleep = replace(a_machine("a", None, "asleep"), asleep=True)
+    assert ill(asleep, a_machine("b", None, "unknown")) == [("b", "unknown")]

@@ -65,23 +65,28 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if ill:
         context.print("\n".join([f"UNHEALTHY {found.noun}s:", *(f"  {name}: {reason}" for name, reason in ill)]))
     elif not args.quiet:
-        all_of_them = f"All {found.total} {found.noun}s" if found.total > 1 else f"1 {found.noun}"
-        context.print(f"OK: {all_of_them} healthy")
+        context.print(f"OK: {_well(found)}")
     if ill or not args.quiet:
         _warn(found, context)
     return int(bool(ill))
 
 
+def _well(found: Machines) -> str:
+    if found.asleep:
+        return f"{found.healthy} of {found.total} {found.noun}s healthy, {found.asleep} asleep"
+    return f"All {found.total} {found.noun}s healthy" if found.total > 1 else f"1 {found.noun} healthy"
+
+
 def ill_of(found: Machines) -> list[tuple[str, str]]:
     """Who is ill, and of what: first whom the provider does not know. A fault of its own stands for all of them.
 
-    What is not known of a machine is not health.
+    What is not known of a machine is not health; one that is asleep, where nobody was to wake it, is not ill.
     """
     fault = [("api", found.api_fault)] if found.api_fault else []
     ill = [
         (machine.api_name, machine.reason)
         for machine in found.machines
-        if machine.healthy is not True and not (fault and machine.kind == "sprite")
+        if machine.healthy is not True and not machine.asleep and not (fault and machine.kind == "sprite")
     ]
     return fault + sorted(ill, key=lambda one: not one[1].startswith("api:"))
 

@@ -155,6 +155,8 @@ def _note(machine: Machine, *, recalls: bool) -> str:
         told += answered if machine.probed_at or machine.answered_at else []
     if not recalls or not machine.probed_at:
         return "; ".join(told)
+    if machine.asleep:
+        return "; ".join([*told, f"its provider said so {ago(machine.probed_at)}"])
     if machine.healthy and 0 < (machine.answered_at or 0) < machine.probed_at:  # it was let sleep since
         return "; ".join([*told, *answered, f"its provider knew it {ago(machine.probed_at)}"])
     return "; ".join([*told, f"probed {ago(machine.probed_at)}"])

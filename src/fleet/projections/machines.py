@@ -145,7 +145,7 @@ def seen_now(
 
 def _left_alone(host: Host, look: Look, known: model.Host) -> Machine:
     """A machine that runs and was not probed, so that it may fall asleep: it is as its last probe found it."""
-    return replace(seen_last(host, known), status=look.status, ms=look.ms)
+    return replace(seen_last(host, replace(known, status=look.status)), ms=look.ms)
 
 
 def to_keep(look: Look, machine: Machine, known: model.Host | None, *, api_fault: str | None) -> model.Host | None:
@@ -167,7 +167,8 @@ def seen_last(host: Host, known: model.Host | None) -> Machine:
             **_called(host), status="unknown", reason="unknown", detail="it was never probed", draining=draining
         )
     denied = known.status in health.API_FAULTS or known.state == "unknown"
-    responsive = None if denied else known.latency_ms is not None
+    asleep = known.status in health.ASLEEP and (known.answered_at or 0) < known.probed_at  # nobody has woken it since
+    responsive = None if denied or asleep else known.latency_ms is not None
     judged = health.judge(known.status or known.state, responsive)
     return Machine(
         **_called(host),
@@ -177,8 +178,9 @@ def seen_last(host: Host, known: model.Host | None) -> Machine:
         coder=known.coder if responsive else None,  # that of one which is not there, or silent, is not known
         healthy=judged.healthy,
         reason=judged.reason,
-        detail="" if judged.healthy else known.evidence,
+        detail="" if judged.healthy or asleep else known.evidence,
         warnings=known.warnings if judged.healthy else (),
+        asleep=asleep,
         draining=known.draining,
         since=known.since,
         probed_at=known.probed_at,
