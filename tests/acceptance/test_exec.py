@@ -111,6 +111,19 @@ def test_a_host_that_never_answers(fleet: Cli, server: Sshd) -> None:
     assert (done.code, done.lines[2]) == (1, f"[dark-box-01] UNREACHABLE: {reason}")
 
 
+def test_a_host_that_is_lost_half_way(fleet: Cli, tmp_path: Path) -> None:
+    """It is said that it began and what is not known, without a word of ours in between."""
+    command = f"touch {tmp_path}/begun; while kill -0 $PPID; do sleep 0.1; done 2>/dev/null"
+    with several(1) as other:
+        declare(fleet, ssh_host(other, "lost-box-01"), server=other)
+        with fleet.started("exec", "--host", "lost-box-01", command) as process:
+            until((tmp_path / "begun").exists, "it began")
+            other.stop()
+            out, _ = process.communicate(timeout=30)
+    reason = "the connection ended before the command did; whether that ran to its end is not known"
+    assert out.decode().splitlines()[2] == f"[lost-box-01] UNREACHABLE: cannot reach host 127.0.0.1: {reason}"
+
+
 def test_interrupting_stops_everywhere(fleet: Cli, tmp_path: Path) -> None:
     """Ctrl-C ends the command on every host, tells which had not ended, and is exit code 130."""
     pids = tmp_path / "pids"

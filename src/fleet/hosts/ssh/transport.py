@@ -22,6 +22,7 @@ from fleet.hosts.transport import Completed, Course
 from fleet.hosts.unpacking import launching, unpack
 
 NOT_UP = "the connection was not up"
+HALF_WAY = "the connection ended before the command did; whether that ran to its end is not known"
 CHUNK = 1 << 16
 MOST_SAID = 1 << 20  # of what a command said that is cancelled
 AGAIN_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
@@ -178,7 +179,7 @@ class SshTransport:
 
     def _cut(self, answer: far.Answer, stderr: bytes) -> TransportError:
         """The error for what did not come to its end. Once it has begun, what it says is its own affair."""
-        return failure(self._address, _text(stderr) if answer.begin(stderr) is None else "")
+        return failure(self._address, _text(stderr) if answer.begin(stderr) is None else HALF_WAY)
 
     @contextlib.asynccontextmanager
     async def _asked(self, body: str) -> AsyncIterator[tuple[Pipes, far.Answer]]:
