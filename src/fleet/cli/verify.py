@@ -52,10 +52,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _wait_away(uid: str, context: Context) -> None:
     """Until the verifier has spoken, as long as a supervisor is there that will have it run."""
-    bell = context.front.listen()
+    from fleet.cli.contact import Contact
+
+    front, contact = context.front, Contact(context)
+    bell = front.listen()
     try:
-        while context.front.supervisors():
-            task = context.front.task(uid)
+        while contact.insist(front.supervisors):
+            task = contact.insist(lambda: front.task(uid))
             if task.state.value != "verifying" and task.awaits in (None, "manual"):
                 return
             bell.wait(LOOK_SECONDS)

@@ -131,7 +131,7 @@ class Stream:
             with contextlib.closing(self._answer):
                 for kind, position, data in frames(self._client.pieces(self._answer)):
                     if kind == DROPPED or self._closed:
-                        break
+                        return ""  # it was we who did not keep up
                     if kind == ERROR:
                         self._say(msgspec.json.decode(data, type=dict[str, str]).get("detail", ""))
                         continue
