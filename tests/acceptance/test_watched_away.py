@@ -10,6 +10,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -165,6 +166,23 @@ def test_a_token_that_is_taken_away_ends_it(served: Served) -> None:
         served.start()
         assert watching.wait(SECONDS) == 1
         assert "does not take the token" in line_from(watching.stderr)
+
+
+def test_what_makes_no_sense_ends_it(cli: Cli) -> None:
+    """A server that says what no Fleet says is not asked again: the watch ends with that, and does not wait on."""
+    cli.env["FLEET_TOKEN"] = "flt_any"
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(SECONDS)
+        with cli.started("--url", f"http://127.0.0.1:{server.getsockname()[1]}", "watch", "--json") as watching:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(head + b'id: 1\nevent: task.odd\ndata: {"position":"1"}\n\n')
+                server.close()  # nothing tells of another version
+                assert watching.wait(SECONDS) == 1
+            assert watching.stderr
+            assert "makes no sense" in json.loads(watching.stderr.read())["error"]
 
 
 def test_the_same_screen(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ class Stream:
         self._last = ""  # the position up to which was read
         self._came: list[Happened] = []
         self._room = threading.Condition()
-        self._failed: FleetError | None = None
+        self._failed: Exception | None = None
         self._closed = False
         self._told, self._tell = os.pipe()
         os.set_blocking(self._tell, False)
@@ -121,7 +121,7 @@ class Stream:
                 self.trouble = self._read()
                 self._ring()
                 self._come_back()
-        except FleetError as exc:
+        except Exception as exc:  # whoever follows is told, and not left waiting
             self._failed = exc
             self._ring()
 
@@ -133,7 +133,7 @@ class Stream:
                     if kind == DROPPED or self._closed:
                         return ""  # it was we who did not keep up
                     if kind == ERROR:
-                        self._say(msgspec.json.decode(data, type=dict[str, str]).get("detail", ""))
+                        self._say(self._client.made(data, _detail))
                         continue
                     self._say("")
                     if data:
@@ -182,6 +182,10 @@ def happened(data: bytes) -> Happened:
     """An event, from its line."""
     line = msgspec.json.decode(data, type=Line)
     return Happened(entry=entry_of(line), position=line.position, about=line.about)
+
+
+def _detail(data: bytes) -> str:
+    return msgspec.json.decode(data, type=dict[str, str]).get("detail", "")
 
 
 def entry_of(line: Line) -> Entry:
