@@ -217,16 +217,20 @@ def test_many_at_the_door_of_a_busy_master(server: Sshd) -> None:
 
 
 def test_a_full_connection() -> None:
-    """A stream for which the server has no room says so, and what to change."""
+    """A stream for which the server has no room waits for some; if there is none in time, it says what to change."""
     with sshd(options={"MaxSessions": "1"}) as server:
 
         async def scene() -> None:
-            held = server.shared.stream(["yes"])
+            held, other = server.shared.stream(["yes"]), server.shared.stream(["yes"])
             await anext(held)
             with pytest.raises(TransportError, match="allows no further session") as caught:
                 await anext(server.shared.stream(["yes"]))
             assert "MaxSessions" in caught.value.hint
+            waiting = asyncio.ensure_future(anext(other))
+            await asyncio.sleep(0)
             await held.aclose()  # type: ignore[attr-defined]
+            assert (await waiting).startswith(b"y\n")
+            await other.aclose()  # type: ignore[attr-defined]
 
         do(scene())
 

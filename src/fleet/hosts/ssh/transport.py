@@ -31,8 +31,8 @@ AGAIN_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 class SshTransport:
     """Programs and files of another machine, as the user that logs in there.
 
-    When it is cancelled it ends the client here and what that had started there. Where the connection is cut, the far
-    side ends it by itself, as soon as it learns of the cut.
+    When it is cancelled it ends what it had started there. Where the connection is cut, the far side ends it by itself,
+    as soon as it learns of the cut.
     """
 
     def __init__(self, address: SshAddress, folder: Path, environment: Mapping[str, str]) -> None:
@@ -151,20 +151,12 @@ class SshTransport:
         self, body: str, stdin: bytes = b"", *, hold: bool = False, course: Course | None = None
     ) -> tuple[str, bytes, bytes]:
         """The code, stdout and stderr of a body. `hold`: stdin stays open after the last byte, as the lifeline."""
-        async with self._channels.pass_():
-            for pause in (*AGAIN_SECONDS, None):
-                try:
-                    async with self._asked(body) as (pipes, answer):
-                        try:
-                            stdout, stderr = await pipes.communicate(stdin, hold=hold)
-                        except asyncio.CancelledError:
-                            self._note(course or Course(), answer, *pipes.so_far())
-                            raise
-                    break
-                except NothingRan:
-                    if pause is None:
-                        raise
-                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # not all at once again
+        async with self._channels.pass_(), self._asked(body) as (pipes, answer):
+            try:
+                stdout, stderr = await pipes.communicate(stdin, hold=hold)
+            except asyncio.CancelledError:
+                self._note(course or Course(), answer, *pipes.so_far())
+                raise
         end, begun = answer.end(stderr), answer.begin(stdout)
         if end is None or begun is None:
             raise self._cut(answer, stderr)
@@ -183,8 +175,18 @@ class SshTransport:
 
     @contextlib.asynccontextmanager
     async def _asked(self, body: str) -> AsyncIterator[tuple[Pipes, far.Answer]]:
+        """A body that runs over there. While the connection goes or is full, nothing runs, and it is asked again."""
         mark = secrets.token_hex(8)
-        async with self._connection.session(far.line_for(far.exchange(mark, body))) as pipes:
+        line = far.line_for(far.exchange(mark, body))
+        async with contextlib.AsyncExitStack() as opened:
+            for pause in (*AGAIN_SECONDS, None):
+                try:
+                    pipes = await opened.enter_async_context(self._connection.session(line))
+                    break
+                except NothingRan:
+                    if pause is None:
+                        raise
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # not all at once again
             yield pipes, far.Answer(mark)
 
 
