@@ -102,8 +102,7 @@ class Supervisor(Section, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=3650,
-            description="How long the raw output of an ended task's sessions is kept, and on other hosts the copies of "
-            "its files; 0: for ever.",
+            description="How long an ended task's raw output, and its files on other hosts, are kept; 0: for ever.",
         ),
     ] = 14
     keep_logs_days: Annotated[
