@@ -233,3 +233,9 @@ def test_without_hosts(cli: Cli) -> None:
     done = cli.run("exec", "true", "--json")
     assert done.code == 4
     assert json.loads(done.err)["hint"].startswith("add [[hosts]] to fleet.toml")
+
+
+def test_without_a_home(newcomer: Cli) -> None:
+    """Who has no home is told that, not that there are no hosts."""
+    done = newcomer.run("exec", "true")
+    assert (done.code, done.err.startswith("error: there is no Fleet home at ")) == (4, True)

@@ -40,9 +40,13 @@ cat >"$file" && chmod 700 "$file" && "$file" </dev/null
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet exec`."""
     parser.add_argument("command", metavar="CMD", nargs="?", help="what to run, by sh")
-    parser.add_argument("-t", "--timeout", metavar="SECONDS", type=positive, help="kill it after so long")
+    parser.add_argument(
+        "-t", "--timeout", metavar="SECONDS", type=positive, help="kill it after so long (else timeouts.command_exec)"
+    )
     add_selection(parser)
-    parser.add_argument("--parallel", metavar="N", type=positive, default=PARALLEL, help="so many hosts at a time")
+    parser.add_argument(
+        "--parallel", metavar="N", type=positive, default=PARALLEL, help=f"so many hosts at a time ({PARALLEL})"
+    )
     parser.add_argument("--stdin", metavar="FILE", help="what it reads on every host; - means our own input")
     parser.add_argument("--script", metavar="FILE", type=Path, help="run this file in the place of a command")
     parser.add_argument("--group", action="store_true", help="fold equal answers at the end, the rarest first")

@@ -30,7 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The verbs of `fleet hosts`."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     add_verb(verbs, "list", "what is known of each host, which is also what no verb means", "fleet hosts list")
-    add = add_verb(verbs, "add", "declare an ssh host in fleet.toml", ADD, f"{ADD} capabilities=linux,gpu")
+    add = add_verb(
+        verbs,
+        "add",
+        "declare a host in fleet.toml, of kind ssh unless kind=... says otherwise",
+        ADD,
+        f"{ADD} capabilities=linux,gpu",
+    )
     add.add_argument("name", metavar="NAME", help="what you call it")
     add.add_argument("fields", metavar="FIELD=VALUE", nargs="*", help="as [[hosts]] of fleet.toml has them")
     remove = add_verb(verbs, "remove", "take a host out of fleet.toml", "fleet hosts remove builder-1")

@@ -25,6 +25,10 @@ PARALLEL = 50  # machines at a time, where nobody says otherwise
 
 def selected(args: argparse.Namespace, context: Context) -> list[Host]:
     """The machines that are meant."""
+    from fleet.config.home import require
+
+    if not context.settings.hosts:
+        require(context.home)  # without one, that is what is wrong
     return select(context.settings.hosts, names=args.host, team=args.team, role=args.role)
 
 

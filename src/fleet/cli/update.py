@@ -28,9 +28,13 @@ TAIL = 10  # lines of what a failed update said
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet update`."""
     parser.add_argument("package", metavar="PKG", help="the package")
-    parser.add_argument("-t", "--timeout", metavar="SECONDS", type=positive, default=SECONDS, help="600 if not given")
+    parser.add_argument(
+        "-t", "--timeout", metavar="SECONDS", type=positive, default=SECONDS, help=f"kill it after so long ({SECONDS})"
+    )
     add_selection(parser)
-    parser.add_argument("--parallel", metavar="N", type=positive, default=PARALLEL, help="so many hosts at a time")
+    parser.add_argument(
+        "--parallel", metavar="N", type=positive, default=PARALLEL, help=f"so many hosts at a time ({PARALLEL})"
+    )
     parser.add_argument("--canary", metavar="N", type=positive, help="N hosts first; stop if one of them fails")
 
 
