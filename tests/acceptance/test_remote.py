@@ -126,6 +126,7 @@ def test_looks_are_the_same_elsewhere(pair: Pair) -> None:
         ["why", bad],
         ["why", asks],
         ["wait", run],
+        ["run", "status"],
         ["hosts"],
         ["inspect", "nope"],
         ["show", "nope"],

@@ -229,6 +229,7 @@ def test_the_same_progress(served: Served) -> None:
     told = []
     with cli.started("run"):
         until_supervised(cli)
+        assert cli.ok(*served.url, "run", "status") == cli.ok("run", "status")
         for flags in ([], served.url):
             (cli.cwd / "go").unlink(missing_ok=True)
             with cli.started(*flags, "run", "turn.json") as running:

@@ -18,6 +18,7 @@ from fleet.projections.hosts import HostView
 from fleet.projections.machines import Machines
 from fleet.projections.queue import ReadyLine
 from fleet.projections.receipts import Checked, ReceiptView
+from fleet.projections.supervision import Supervision
 from fleet.store.reads import Reads
 
 MOST_BYTES = 1 << 20
@@ -134,6 +135,12 @@ async def machines(request: Request[Any, Any, Any]) -> Response[Machines]:
     return answer(await desk_of(request).look(lambda front: front.machines()))
 
 
+@get("/v1/fleet/supervisors", tags=["health"], guards=NEEDS_READ)
+async def supervisors(request: Request[Any, Any, Any]) -> Response[Supervision]:
+    """Who supervises, where, and with how many sessions."""
+    return answer(await desk_of(request).look(lambda front: front.supervision()))
+
+
 @get("/v1/fleet/log", tags=["health"], guards=NEEDS_READ)
 async def log(
     request: Request[Any, Any, Any],
@@ -155,5 +162,6 @@ ROUTES = [
     check,
     hosts,
     machines,
+    supervisors,
     log,
 ]

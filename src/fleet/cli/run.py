@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Run until told to stop, or answer about one that runs."""
-    if context.url and args.run is None and args.verb in (None, "status", "stop"):
+    if context.url and args.run is None and args.verb in (None, "stop"):
         context.here("supervising")
     if args.verb in ("status", "stop"):
         from fleet.cli import supervisors

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from fleet.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -16,42 +14,20 @@ if TYPE_CHECKING:
 STOP_SECONDS = 60
 
 
-class Present(msgspec.Struct, frozen=True, kw_only=True):
-    """A supervisor that runs; `pid` where it is on this machine and in this home."""
-
-    name: str
-    place: str
-    sessions: int
-    pid: int | None = None
-
-
 def status(context: Context) -> int:
     """Who runs, and how many sessions each has. Exit code 1 when nobody does."""
     from fleet.cli.words import count
 
-    here = {one.name: one.pid for one in _here(context)}
-    live = context.reads.sessions(live=True)
-    joined = {one.id: one.machine for one in context.reads.supervisors()}
-    names = sorted(here.keys() | joined.keys())
-    found = [
-        Present(
-            name=name,
-            place=joined.get(name, ""),
-            sessions=sum(session.supervisor == name for session in live),
-            pid=here.get(name),
-        )
-        for name in names
-    ]
+    found = context.front.supervision()
     if context.json:
-        pid = next((one.pid for one in found if one.pid is not None), None)
-        context.print_json({"running": bool(found), "pid": pid, "sessions": len(live), "supervisors": found})
-        return 0 if found else 1
-    for one in found:
+        context.print_json(found)
+        return 0 if found.running else 1
+    for one in found.supervisors:
         where = f"{one.pid}" if one.pid is not None else f"at {one.place}"
         context.print(f"supervisor {where} ({one.name}) is running, with {count(one.sessions, 'session')}")
-    if not found:
-        context.print(f"no supervisor is running ({count(len(live), 'session')} open)")
-    return 0 if found else 1
+    if not found.running:
+        context.print(f"no supervisor is running ({count(found.sessions, 'session')} open)")
+    return 0 if found.running else 1
 
 
 def stop(args: argparse.Namespace, context: Context) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
     from fleet.projections.receipts import Checked, Kept, ReceiptView
     from fleet.projections.status import Status
+    from fleet.projections.supervision import Supervision
     from fleet.projections.why import Why
 
 
@@ -42,6 +43,8 @@ class Front(Protocol):
     def counts(self) -> dict[str, int]: ...
 
     def supervisors(self) -> list[str]: ...
+
+    def supervision(self) -> Supervision: ...
 
     def listen(self) -> Wait: ...
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
     from fleet.projections.receipts import Checked, Kept, ReceiptView
     from fleet.projections.status import Status
+    from fleet.projections.supervision import Supervision
     from fleet.projections.why import Why
     from fleet.store.engine import Bell
     from fleet.store.reads import Reads
@@ -84,6 +85,15 @@ class LocalFront:
     def supervisors(self) -> list[str]:
         """Who supervises this home now."""
         return [one.id for one in self._reads().supervisors()]
+
+    def supervision(self) -> Supervision:
+        """Who supervises this home, where, and with how many sessions."""
+        from fleet.config.home import require
+        from fleet.projections.supervision import supervision
+        from fleet.supervisor.guard import holders
+
+        here = {one.name: one.pid for one in holders(require(self._home).path)}
+        return supervision(self._reads(), here)
 
     def listen(self) -> Bell:
         """Wakes when something was committed."""

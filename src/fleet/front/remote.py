@@ -23,6 +23,7 @@ from fleet.projections.machines import Machines
 from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
 from fleet.projections.receipts import Checked, Kept, ReceiptView
 from fleet.projections.status import Status
+from fleet.projections.supervision import Supervision
 from fleet.projections.why import Why
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class RemoteFront:
     def supervisors(self) -> list[str]:
         """Who supervises that home now."""
         return self.status().supervisors
+
+    def supervision(self) -> Supervision:
+        """Who supervises that home, where, and with how many sessions."""
+        return self._client.get(Supervision, "supervisors")
 
     def listen(self) -> Pause:
         """Nothing rings here; it is looked again after a while."""
