@@ -134,7 +134,8 @@ class SshTransport:
                             came += chunk
                         await process.wait()
                     except asyncio.CancelledError:
-                        self._note(course, answer, bytes(came), os.pread(said.fileno(), MOST_SAID, 0))
+                        up = self._connection.is_up()  # else there was nothing that it could have begun on
+                        _note(course, answer, bytes(came), os.pread(said.fileno(), MOST_SAID, 0), may_have_begun=up)
                         raise
                 said.seek(0)
                 stdout, stderr = bytes(came), said.read()
@@ -155,19 +156,12 @@ class SshTransport:
             try:
                 stdout, stderr = await pipes.communicate(stdin, hold=hold)
             except asyncio.CancelledError:
-                self._note(course or Course(), answer, *pipes.so_far())
+                _note(course or Course(), answer, *pipes.so_far(), may_have_begun=True)
                 raise
         end, begun = answer.end(stderr), answer.begin(stdout)
         if end is None or begun is None:
             raise self._cut(answer, stderr)
         return end[0], begun, end[1]
-
-    def _note(self, course: Course, answer: far.Answer, stdout: bytes, stderr: bytes) -> None:
-        """How far it has come, by what has arrived of it. Without a connection nothing can have begun."""
-        printed = answer.begin(stdout)
-        course.began = True if printed is not None else None if self._connection.is_up() else False
-        course.stdout += printed or b""
-        course.stderr += answer.begin(stderr) or b""
 
     def _cut(self, answer: far.Answer, stderr: bytes) -> TransportError:
         """The error for what did not come to its end. Once it has begun, what it says is its own affair."""
@@ -188,6 +182,14 @@ class SshTransport:
                         raise
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # not all at once again
             yield pipes, far.Answer(mark)
+
+
+def _note(course: Course, answer: far.Answer, stdout: bytes, stderr: bytes, *, may_have_begun: bool) -> None:
+    """How far it has come, by what has arrived of it."""
+    printed = answer.begin(stdout)
+    course.began = True if printed is not None else None if may_have_begun else False
+    course.stdout += printed or b""
+    course.stderr += answer.begin(stderr) or b""
 
 
 def _refused(what: str, stderr: bytes) -> TransportError:
