@@ -74,7 +74,11 @@ def test_the_copies_of_ended_tasks_go_and_what_is_kept_here_stays(away: Away) ->
     verified = away.add(command=PLANS + 'ln -s /etc "$FLEET_ARTIFACT_DIR/link"', capabilities=("gpu",), terms=looks)
     plain = away.add(command="echo well", capabilities=("gpu",))
 
+    half = away.far / ".fleet/clones/fleet-old"
+    half.mkdir(parents=True)
+    os.utime(half, (0, 0))
     done = asyncio.run(pruned(away, verified, plain, aged=(verified, plain)))
+    assert not half.exists()
     assert (done.sessions, done.copies) == (3, 2)
     assert copies_on(away) == set()
     assert (away.home.task_dir(verified) / "artifacts/PLAN.md").read_text() == "planned\n"

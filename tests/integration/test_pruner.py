@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,17 @@ def test_what_was_not_collected_is_kept_and_told(inside: InHouse) -> None:
     reasons = {record["session"]: record["reason"] for record in inside.logged("session_kept")}
     assert "not all output was collected" in reasons[f"{uid}.1"]
     assert reasons["stranger"] == "no session of this name is known"
+
+
+def test_what_a_crash_left_of_a_clone_goes(inside: InHouse) -> None:
+    """A half-made clone that nobody came back for is removed after a day; one of today may still be made."""
+    for name, age in (("fleet-old", 2 * 86_400), ("fleet-new", 0)):
+        (inside.home.path / "clones" / name / ".git").mkdir(parents=True)
+        then = time.time() - age
+        os.utime(inside.home.path / "clones" / name, (then, then))
+    prune(inside)
+    assert [path.name for path in (inside.home.path / "clones").iterdir()] == ["fleet-new"]
+    assert [record["task"] for record in inside.logged("half_clone_removed")] == ["fleet-old"]
 
 
 def test_old_logs_go_and_others_stay(inside: InHouse) -> None:

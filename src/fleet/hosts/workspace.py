@@ -117,6 +117,10 @@ class Workspaces:
         """Remove what is left of a clone that was cut off."""
         await self._run("discard", clone.temporary)
 
+    async def sweep(self, state: str) -> tuple[str, ...]:
+        """Remove what crashes left of clones in Fleet's own directory a day ago or more; returns whose."""
+        return tuple((await self._run("sweep", state)).splitlines())
+
     async def make(self, tree: Worktree, copy_files: Sequence[str] = (), *, begin: str = AT_HEAD) -> Made:
         """Make a worktree, unless it is there; it begins at what the source has checked out, or another commit."""
         words = ("make", tree.source, tree.path, tree.branch, tree.base, begin, *copy_files)

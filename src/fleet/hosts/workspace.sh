@@ -6,6 +6,7 @@
 #   obtain URL BRANCH PATH TEMPORARY HOW   a clone at PATH; of one that is there HOW is fetch or keep
 #   forward URL BRANCH PATH             bring the checkout of a clone forward to what was fetched; not to be cut off
 #   discard TEMPORARY                   what is left of a clone that was cut off
+#   sweep STATE                         what crashes left of clones more than a day ago; their names
 #   make SOURCE PATH BRANCH BASE BEGIN [FILE...]   a worktree of SOURCE's repository at PATH, with some untracked files
 #   unmake SOURCE PATH BRANCH BASE [FILE...]   what is left of a worktree whose making was cut off
 #   list STATE                          the worktrees that are there, by name
@@ -124,6 +125,13 @@ discard() { # TEMPORARY
         rm -rf "$1" 2>/dev/null
     done
     [ ! -e "$1" ] || fail "$1 cannot be removed"
+}
+
+sweep() { # STATE: no clone takes a day, and nobody works in one before it is in its place
+    cd "$1/clones" 2>/dev/null || return 0
+    find . ! -name . -prune -type d -mtime +0 | while IFS= read -r clone; do
+        rm -rf "$clone" && printf '%s\n' "${clone#./}"
+    done
 }
 
 named() { # URL: without what git does not mind

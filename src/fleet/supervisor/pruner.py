@@ -19,6 +19,7 @@ import msgspec
 from fleet.errors import Conflict, Fenced, FleetError, NotFound, TransportError
 from fleet.hosts.session import HostedSession
 from fleet.hosts.transport import SupportsSight
+from fleet.hosts.workspace import Workspaces
 from fleet.model.session import Session
 from fleet.model.states import ENDED, LIVE
 from fleet.supervisor.clearing import Clearing
@@ -73,8 +74,8 @@ class Pruner:
             wait = EVERY_SECONDS
             try:
                 done = await self.run_once()
-            except (FleetError, OSError) as exc:
-                self._house.log("prune_failed", error=str(exc))
+            except (FleetError, OSError, TimeoutError) as exc:
+                self._house.log("prune_failed", error=str(exc) or "no answer in time")
                 continue
             wait = SOON_SECONDS if max(done.sessions, done.copies) >= MOST else EVERY_SECONDS
 
@@ -87,6 +88,8 @@ class Pruner:
             before = self._clock() - configured.keep_sessions_days * DAY_MS
             away, copies = await self._forget_elsewhere(before)
             sessions = await self._forget_old(before) + away
+            if await asyncio.to_thread((self._house.home.path / "clones").is_dir):
+                await self._sweep(self._house.hosts.here)
         logs = await asyncio.to_thread(self._prune_logs, configured.keep_logs_days)
         return Pruned(sessions=sessions, copies=copies, logs=logs, freed=freed)
 
@@ -113,10 +116,17 @@ class Pruner:
                     continue
                 async with asyncio.timeout(self._house.settings.timeouts.command_exec):
                     sessions += await self._forget_on(site, before)
+                await self._sweep(site)
                 copies += await self._clearing.run_once(site, before, most=MOST)
             except (TransportError, TimeoutError) as exc:
                 self._house.log("prune_failed", host=name, error=str(exc) or "no answer in time")
         return sessions, copies
+
+    async def _sweep(self, site: Site) -> None:
+        """What is left of clones whose supervisor was killed, where nobody tried again since."""
+        async with asyncio.timeout(self._house.settings.timeouts.command_exec):
+            for task in await Workspaces(site.transport).sweep(site.state):
+                self._house.log("half_clone_removed", task=task, host=site.name)
 
     async def _is_asleep(self, site: Site) -> bool:
         return isinstance(site.transport, SupportsSight) and (await site.transport.seen()).asleep
