@@ -32,6 +32,7 @@ from fleet.supervisor.wish import OF_PEOPLE, recalled
 UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
 NOT_FOUND, NO_PROGRAM = 127, re.compile(r"(\S+): not found")  # as runner.sh says it
 MOST_STDERR = 65_536
+SETTLE_SECONDS = 5.0  # for a store that is slow while we are told to go
 MOST_EVIDENCE = 100  # files that are listed
 
 
@@ -205,16 +206,29 @@ def _allowance(attempt: Attempt) -> ending.Allowance:
 
 
 async def settle(attempt: Attempt, decision: ending.Decision, end: Ending, *, carried_out: bool = False) -> None:
-    """The end of the session and what becomes of the task, in one transaction, shielded from cancellation."""
-    house, wish = attempt.house, attempt.wish
-    house.at("settling")
+    """The end of the session and what becomes of the task, in one transaction, shielded from cancellation.
+
+    So is the end of the wish that brought it about: left open, it would be carried out again on the task's next life.
+    """
+    attempt.house.at("settling")
     attempt.hosted.clear()  # before the transaction: nobody comes back to it after
-    task = await asyncio.shield(_transition(attempt, decision, end, carried_out=carried_out))
+    settling = asyncio.ensure_future(_settled(attempt, decision, end, carried_out=carried_out))
+    try:
+        task = await asyncio.shield(settling)
+    except asyncio.CancelledError:
+        await asyncio.wait([settling], timeout=SETTLE_SECONDS)
+        raise
+    attempt.house.log("session_ended", session=attempt.session.id, outcome=end.outcome, task=task.state.value)
+
+
+async def _settled(attempt: Attempt, decision: ending.Decision, end: Ending, *, carried_out: bool) -> Task:
+    house, wish = attempt.house, attempt.wish
+    task = await _transition(attempt, decision, end, carried_out=carried_out)
     house.at("settled")
     if wish and wish.intent:
         did = "done" if carried_out else "refused"
         await house.store.fulfil(wish.intent, did, by=house.name, detail=f"the task is {task.state.value}")
-    house.log("session_ended", session=attempt.session.id, outcome=end.outcome, task=task.state.value)
+    return task
 
 
 async def _transition(attempt: Attempt, decision: ending.Decision, end: Ending, *, carried_out: bool) -> Task:
