@@ -202,11 +202,12 @@ class Connection:
                 f"cannot reach host {address.host}: no answer within {address.connect_seconds * 2} s"
             ) from exc
         answer = far.Answer(mark)
-        if answer.end(said.encode()) is None:
+        printed = answer.printed(stdout)
+        if answer.end(said.encode()) is None or printed is None:
             if mux.was_full(said):  # others were quicker to use what it has just opened
                 raise mux.NoMore(said)
             raise self.no_answer(answer, stdout, said)
-        arrived = far.hello_answer(answer.begin(stdout) or b"")
+        arrived = far.hello_answer(printed)
         missing = [name for name, value in self.sent.items() if arrived.get(name) != os.fsencode(value)]
         self._greeted = not missing
         if missing:

@@ -93,9 +93,14 @@ def line_for(script: str) -> str:
     return f"""exec sh -c 'eval "$(printf %b "$0")"' '{escaped}'"""
 
 
-def exchange(mark: str, body: str) -> str:
-    """A body that leaves its `code`, between the marks: the first on both streams, the last on stderr."""
-    return f"printf '\\n{mark}\\n'\nprintf '\\n{mark}\\n' >&2\n{body}\nprintf '\\n{mark} %s\\n' \"$code\" >&2\nexit 0\n"
+def exchange(mark: str, body: str, *, streams: bool = False) -> str:
+    """A body that leaves its `code`, between marks on both streams: a connection may end between the two.
+
+    What `streams` has no last mark on stdout: who reads it as it comes would have to hold back what might be one.
+    """
+    first, last = f"printf '\\n{mark}\\n'", f"printf '\\n{mark} %s\\n' \"$code\""
+    ends = [f"{last} >&2"] if streams else [last, f"{last} >&2"]
+    return "\n".join([first, f"{first} >&2", body, *ends, "exit 0\n"])
 
 
 def words_of(argv: Sequence[str]) -> str:
@@ -160,6 +165,12 @@ class Answer:
         """What follows the first mark; None while it has not come."""
         _, found, rest = data.partition(self._first)
         return rest if found else None
+
+    def printed(self, stdout: bytes) -> bytes | None:
+        """What the far side printed; None when it did not come to its end. What it left behind may print on."""
+        before, last, rest = (self.begin(stdout) or b"").rpartition(self._last)
+        _, ended, after = rest.partition(b"\n")
+        return before + after if last and ended else None
 
     def end(self, stderr: bytes) -> tuple[str, bytes] | None:
         """The code and what the far side wrote to stderr; None when it did not come to its end."""

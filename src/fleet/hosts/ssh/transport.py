@@ -85,7 +85,7 @@ class SshTransport:
         return stdout
 
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
-        async with self._asked(far.stream_body(argv)) as (pipes, answer):
+        async with self._asked(far.stream_body(argv), streams=True) as (pipes, answer):
             saying = pipes.said()
             head: bytes | None = b""
             while chunk := await pipes.read():
@@ -139,14 +139,12 @@ class SshTransport:
                         raise
                 said.seek(0)
                 stdout, stderr = bytes(came), said.read()
-        end, begun = answer.end(stderr), answer.begin(stdout)
-        if begun is None and was_full(_text(stderr)):
+        begun = answer.begin(stdout) is not None
+        if not begun and was_full(_text(stderr)):
             return None
-        if begun is None:
+        if not begun:
             raise self._connection.no_answer(answer, stdout, _text(stderr))
-        if end is None:
-            raise self._cut(answer, stderr)
-        return end[0], begun, end[1]
+        return self._whole(answer, stdout, stderr)
 
     async def _exchange(
         self, body: str, stdin: bytes = b"", *, hold: bool = False, course: Course | None = None
@@ -158,20 +156,24 @@ class SshTransport:
             except asyncio.CancelledError:
                 _note(course or Course(), answer, *pipes.so_far(), may_have_begun=True)
                 raise
-        end, begun = answer.end(stderr), answer.begin(stdout)
-        if end is None or begun is None:
+        return self._whole(answer, stdout, stderr)
+
+    def _whole(self, answer: far.Answer, stdout: bytes, stderr: bytes) -> tuple[str, bytes, bytes]:
+        """The code, stdout and stderr, once both have come to their end."""
+        end, printed = answer.end(stderr), answer.printed(stdout)
+        if end is None or printed is None:
             raise self._cut(answer, stderr)
-        return end[0], begun, end[1]
+        return end[0], printed, end[1]
 
     def _cut(self, answer: far.Answer, stderr: bytes) -> TransportError:
         """The error for what did not come to its end. Once it has begun, what it says is its own affair."""
         return failure(self._address, _text(stderr) if answer.begin(stderr) is None else HALF_WAY)
 
     @contextlib.asynccontextmanager
-    async def _asked(self, body: str) -> AsyncIterator[tuple[Pipes, far.Answer]]:
+    async def _asked(self, body: str, *, streams: bool = False) -> AsyncIterator[tuple[Pipes, far.Answer]]:
         """A body that runs over there. While the connection goes or is full, nothing runs, and it is asked again."""
         mark = secrets.token_hex(8)
-        line = far.line_for(far.exchange(mark, body))
+        line = far.line_for(far.exchange(mark, body, streams=streams))
         async with contextlib.AsyncExitStack() as opened:
             for pause in (*AGAIN_SECONDS, None):
                 try:
@@ -186,7 +188,7 @@ class SshTransport:
 
 def _note(course: Course, answer: far.Answer, stdout: bytes, stderr: bytes, *, may_have_begun: bool) -> None:
     """How far it has come, by what has arrived of it."""
-    printed = answer.begin(stdout)
+    printed = answer.printed(stdout) or answer.begin(stdout)
     course.began = True if printed is not None else None if may_have_begun else False
     course.stdout += printed or b""
     course.stderr += answer.begin(stderr) or b""
