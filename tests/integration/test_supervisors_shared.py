@@ -63,6 +63,26 @@ def test_two_supervisors_of_one_home_share_its_queue(campaign: Campaign) -> None
 
 
 @pytest.mark.postgres
+def test_a_log_that_is_put_aside_by_who_had_the_session_before(campaign: Campaign) -> None:
+    """One that was frozen when its session was taken over may put its log in the place of ours: ours it is still."""
+    campaign.add(description="i=0; while [ $i -lt 60 ]; do echo line $i; i=$((i + 1)); sleep 0.05; done")
+    with campaign.supervisor("--drain") as supervisor:
+        (session,) = campaign.speaking(1)
+        log = campaign.home.task_dir(session.task) / "log.jsonl"
+        until(lambda: log.exists() and log.stat().st_size, "a line")
+        copy = log.with_name("thawed")
+        copy.write_bytes(log.read_bytes())
+        copy.replace(log)
+        assert supervisor.wait(60) == 0, campaign.errors()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["said"]["text"] for line in lines if "text" in line["said"]] == [f"line {n}" for n in range(60)]
+    with campaign.store() as store:
+        assert [one.outcome for one in store.sessions(task=session.task)] == ["ok"]
+        audit(store)
+    assert '"log_overtaken"' in "".join(file.read_text() for file in (campaign.home.path / "logs").iterdir())
+
+
+@pytest.mark.postgres
 def test_who_hangs_in_a_transaction_holds_nobody_up_for_longer_than_a_lease(postgres_stores: PostgresStores) -> None:
     """Who stops in the middle of a write loses its rows to others; nothing was written, and it begins again later."""
     frozen, other = postgres_stores.open(), postgres_stores.open()

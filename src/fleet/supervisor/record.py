@@ -15,6 +15,10 @@ from fleet.model.stream import AnySaid
 PIECE = 1 << 20  # longer than any line: what is said is kept in short
 
 
+class Overtaken(Fenced):
+    """Another has put its copy in the place of our log. It had the session after us, or before us, and thawed."""
+
+
 class Place(msgspec.Struct):
     """Of a line of log.jsonl, what is needed to find it again."""
 
@@ -67,7 +71,7 @@ class StreamRecord:
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             if self._known is not None and self._known != _identity(file):
-                raise Fenced(f"session {self._session} was taken over: its log is another's")
+                raise Overtaken(f"the log of session {self._session} is another's")
             data = memoryview(b"\n".join(lines) + b"\n")
             while data:
                 data = data[os.write(file, data) :]

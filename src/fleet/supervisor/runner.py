@@ -176,6 +176,8 @@ class SessionRunner:
     async def _follow(self) -> None:
         """Read until the end, then settle."""
         self.attempt.recall_state()
+        if not self.house.alone:
+            await self.attempt.commit()  # who has lost it meanwhile leaves the log as it is
         self.attempt.record.rewind(self.attempt.progress.cursor)
         if self.attempt.dispatch is not None:
             try:

@@ -24,6 +24,7 @@ from fleet.supervisor.feeder import Feeder
 from fleet.supervisor.house import House, OnlyPools, OnlyVerify, now_ms
 from fleet.supervisor.intents import Intents, end_what_is_left
 from fleet.supervisor.pruner import Pruner
+from fleet.supervisor.record import Overtaken
 from fleet.supervisor.runner import SessionRunner
 from fleet.supervisor.wish import Wish
 
@@ -268,6 +269,9 @@ class Supervisor:
             try:
                 await work()
                 work = None
+            except Overtaken as exc:  # by whom, only the store can say
+                self.house.log("log_overtaken", session=session, error=str(exc))
+                work = partial(self._again, session)
             except Fenced as exc:
                 self.house.log("session_fenced", session=session, error=str(exc))
                 work = None
