@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 from msgspec.structs import replace
 
+from fleet.coders import hooks
 from fleet.coders.coder import Aside, Coder, Exit, Work
 from fleet.coders.judging import by_error, by_exit, by_finish, by_stop
 from fleet.errors import UsageError
@@ -33,7 +34,7 @@ class Screen(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class SupportsTerminal(Protocol):
-    """A coder that is known well on a terminal."""
+    """A coder that is known well on a terminal. Its hooks tell what it does in the words of `hooks`."""
 
     def on_terminal(self, work: Work, directory: str) -> Launch:
         """The program to run, without its task. `directory` is the worker's, where the files are."""
@@ -46,15 +47,6 @@ class SupportsTerminal(Protocol):
 
     def screen(self, text: str) -> Screen:
         """What its screen says."""
-
-    def received(self, heard: bytes) -> str | None:
-        """The prompt that its hook was told of; None: it was told of none."""
-
-    def last_words(self, heard: bytes) -> str:
-        """What it said when it ended its turn, as its hook was told."""
-
-    def record(self, heard: bytes) -> str:
-        """The path of its own record of the conversation, as its hook was told; empty: not told."""
 
     def asked(self, record: bytes) -> list[str]:
         """The prompts in its own record."""
@@ -174,11 +166,11 @@ class TerminalCoder:
 
     def received(self, heard: bytes) -> str | None:
         """The prompt that it says it was given."""
-        return self._known.received(heard) if self._known else None
+        return hooks.received(heard) if self._known else None
 
     def record(self, heard: bytes) -> str:
         """Where its own record is."""
-        return self._known.record(heard) if self._known else ""
+        return hooks.record(heard) if self._known else ""
 
     def asked(self, record: bytes) -> list[str]:
         """The prompts in its own record."""
@@ -186,7 +178,7 @@ class TerminalCoder:
 
     def last_words(self, heard: bytes) -> str:
         """What it said at the end of its turn."""
-        return self._known.last_words(heard) if self._known else ""
+        return hooks.last_words(heard) if self._known else ""
 
 
 def plain_screen(text: str) -> Screen:

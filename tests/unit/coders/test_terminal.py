@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from fleet.coders import hooks
 from fleet.coders.claude import Claude
 from fleet.coders.coder import Exit, Work
 from fleet.coders.terminal import State, TerminalCoder, plain_screen
@@ -102,9 +103,9 @@ def test_a_program_that_nothing_is_known_of() -> None:
 def test_its_hooks_call_the_worker() -> None:
     """Every event that the states are made of has a command, also in a directory whose name has blanks."""
     files = TerminalCoder(Claude(), "/srv/my kite").files
-    hooks = json.loads(files["claude-hooks.json"])["hooks"]
-    assert set(hooks) == {"UserPromptSubmit", "PostToolUse", "Notification", "Stop", "StopFailure"}
-    assert hooks["Stop"][0]["hooks"][0]["command"] == "sh '/srv/my kite/worker.sh' hook Stop"
+    told = json.loads(files["claude-hooks.json"])["hooks"]
+    assert set(told) == {"UserPromptSubmit", "PostToolUse", "Notification", "Stop", "StopFailure"}
+    assert told["Stop"][0]["hooks"][0]["command"] == "sh '/srv/my kite/worker.sh' hook Stop"
 
 
 def test_it_is_started_without_its_task() -> None:
@@ -131,10 +132,10 @@ def test_what_it_came_to() -> None:
 
 def test_what_its_hooks_tell() -> None:
     """The prompt that was submitted and the last words; what is no JSON tells nothing."""
-    assert Claude().received(b'{"prompt": "fix\\nit"}') == "fix\nit"
-    assert Claude().received(b"") is None
-    assert Claude().received(b"{") is None
-    assert Claude().last_words(b'{"last_assistant_message": "All done."}') == "All done."
+    assert hooks.received(b'{"prompt": "fix\\nit"}') == "fix\nit"
+    assert hooks.received(b"") is None
+    assert hooks.received(b"{") is None
+    assert hooks.last_words(b'{"last_assistant_message": "All done."}') == "All done."
 
 
 def test_its_own_record_is_its_stream() -> None:
@@ -159,5 +160,5 @@ def test_the_prompts_in_its_record() -> None:
     ]
     data = "\n".join(json.dumps(line) for line in lines).encode() + b"\n{half"
     assert Claude().asked(data) == ["fix\nit", "more"]
-    assert Claude().record(b'{"transcript_path": "/x.jsonl"}') == "/x.jsonl"
-    assert Claude().record(b"") == ""
+    assert hooks.record(b'{"transcript_path": "/x.jsonl"}') == "/x.jsonl"
+    assert hooks.record(b"") == ""

@@ -3,7 +3,7 @@ its screens in terminal."""
 
 from __future__ import annotations
 
-from fleet.coders import hooks, windows
+from fleet.coders import windows
 from fleet.coders.claude import terminal
 from fleet.coders.claude.launch import RULES, SECRETS, WRITING, launch
 from fleet.coders.claude.state import State
@@ -69,21 +69,9 @@ class Claude:
         """What it shows."""
         return terminal.screen(text)
 
-    def received(self, heard: bytes) -> str | None:
-        """The prompt that it was given."""
-        return hooks.received(heard)
-
-    def record(self, heard: bytes) -> str:
-        """Where its record is."""
-        return hooks.record(heard)
-
     def asked(self, record: bytes) -> list[str]:
         """The prompts in its record."""
         return terminal.asked(record)
-
-    def last_words(self, heard: bytes) -> str:
-        """What it said last."""
-        return hooks.last_words(heard)
 
     def parse_record(self, state: State, line: bytes) -> tuple[State, tuple[AnySaid, ...]]:
         """A line of its record is much like one of its stream."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fleet.coders import clocks, hooks, windows
+from fleet.coders import clocks, windows
 from fleet.coders.coder import Aside, Exit, Work
 from fleet.coders.codex import rollout, terminal
 from fleet.coders.codex.launch import SECRETS, launch
@@ -90,18 +90,6 @@ class Codex:
     def screen(self, text: str) -> Screen:
         """What it shows."""
         return terminal.screen(text)
-
-    def received(self, heard: bytes) -> str | None:
-        """The prompt that it was given."""
-        return hooks.received(heard)
-
-    def record(self, heard: bytes) -> str:
-        """Where its file of the thread is."""
-        return hooks.record(heard)
-
-    def last_words(self, heard: bytes) -> str:
-        """What it said last."""
-        return hooks.last_words(heard)
 
     def asked(self, record: bytes) -> list[str]:
         """The prompts in its file of the thread."""
