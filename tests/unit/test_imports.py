@@ -22,7 +22,7 @@ CONFIG = (
     *("section", "machines", "pools", "alerting", "serving"),
 )
 SHARED = {
-    *("fleet", "fleet.errors", "fleet.front", "fleet.front.local"),
+    *("fleet", "fleet.errors", "fleet.front", "fleet.front.local", "fleet.front.looks"),
     *("fleet.wiring", "fleet.wiring.named", "fleet.wiring.stores"),
     *("fleet.cli", "fleet.cli.app", "fleet.cli.commands", "fleet.cli.context", "fleet.cli.parsing"),
     *("fleet.config", *(f"fleet.config.{name}" for name in CONFIG)),
