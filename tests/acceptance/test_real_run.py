@@ -44,7 +44,7 @@ def ran(at_work: Cli, *tasks: dict[str, Any], code: int) -> dict[str, tuple[str,
     spec = at_work.cwd.parent / "real.json"
     spec.write_text(json.dumps({"name": "real", "tasks": tasks}))
     done = at_work.run("run", str(spec), "--json")
-    assert done.code == code, (done, at_work.run("receipts"))
+    assert done.code == code, f"{done.out}{done.err}{at_work.run('receipts').out}"
     return {task["id"]: (task["result"], task["source"]) for task in json.loads(done.out)["tasks"]}
 
 

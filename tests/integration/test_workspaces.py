@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -118,6 +119,46 @@ def test_a_worktree_is_made_once_with_the_files_that_were_asked_for(
     assert (standing.commits, standing.dirty) == (0, ("sub/b.txt",)), "a copied file is not work"
 
 
+def test_a_worktree_that_somebody_is_just_making_is_left_to_them(
+    spaces: Workspaces, repo: Path, tmp_path: Path
+) -> None:
+    """Git's record of it has no content for a moment: that is no reason to take it away."""
+    begun = repo / ".git" / "worktrees" / "fleet-xyz"
+    begun.mkdir(parents=True)
+    wait(spaces.make(tree_of(repo, tmp_path)))
+    assert begun.is_dir()
+
+
+def test_a_worktree_is_made_though_git_prunes_its_record_meanwhile(
+    spaces: Workspaces, repo: Path, tmp_path: Path
+) -> None:
+    """As it does of its own accord when it collects garbage."""
+    pruning = subprocess.Popen(["sh", "-c", "while git worktree prune; do sleep 0.003; done"], cwd=repo)
+    try:
+        for number in range(12):
+            tree = Worktree.of(f"fleet-{number}", str(repo), str(tmp_path / "state"))
+            made = wait(spaces.make(tree))
+            assert (Path(made.cwd) / "a.txt").read_text() == "one\n"
+    finally:
+        pruning.kill()
+        pruning.wait(10)
+
+
+@pytest.mark.parametrize("gone", ["fleet-abc", "."])
+def test_a_worktree_that_was_removed_by_hand_is_made_anew(
+    spaces: Workspaces, repo: Path, tmp_path: Path, gone: str
+) -> None:
+    """What its branch had stays."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    git(Path(tree.path), "commit", "-q", "--allow-empty", "-m", "work")
+    head = git(Path(tree.path), "rev-parse", "HEAD")
+    shutil.rmtree(tmp_path / "state" / "worktrees" / gone)
+    wait(spaces.make(tree))
+    assert git(Path(tree.path), "rev-parse", "HEAD") == head
+    assert sorted(each.name for each in (repo / ".git" / "worktrees").iterdir()) == ["fleet-abc"]
+
+
 def test_a_directory_is_copied_whole_though_an_earlier_copy_was_cut_off(
     spaces: Workspaces, repo: Path, tmp_path: Path
 ) -> None:
@@ -214,6 +255,21 @@ def test_dropping_refuses_uncommitted_work_and_can_be_undone(spaces: Workspaces,
     wait(spaces.restore(tree))
     assert Path(tree.path, "new.txt").read_text() == "fresh\n"
     assert wait(spaces.standing(tree)).commits == 1
+
+
+def test_a_dropped_worktree_is_not_brought_back_over_another_branch(
+    spaces: Workspaces, repo: Path, tmp_path: Path
+) -> None:
+    """A branch of its name that has other commits stays, and so does what was dropped."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    git(Path(tree.path), "commit", "-q", "--allow-empty", "-m", "work")
+    wait(spaces.drop(tree))
+    dropped = git(repo, "rev-parse", tree.grave)
+    git(repo, "branch", tree.branch)
+    with pytest.raises(Conflict, match="there is a branch fleet/fleet-abc already"):
+        wait(spaces.restore(tree))
+    assert git(repo, "rev-parse", tree.grave) == dropped
 
 
 def test_a_setup_runs_once_before_the_worker_and_its_failure_ends_the_session(tmp_path: Path) -> None:

@@ -193,13 +193,9 @@ make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
     if is_half_made "$top" "$path"; then clear_half_made "$top" "$path"; fi
     if [ ! -e "$path/.git" ]; then
         git_in "$top" rev-parse --verify --quiet HEAD >/dev/null || fail "$top has no commit yet"
-        git_in "$top" worktree prune
+        forget "$top" "$path"
         git_in "$top" rev-parse --verify --quiet "$base" >/dev/null || git_in "$top" update-ref "$base" "$begin"
-        if git_in "$top" rev-parse --verify --quiet "refs/heads/$branch" >/dev/null; then
-            add_tree "$path" "$branch"
-        else
-            add_tree -b "$branch" "$path" "$base"
-        fi
+        add_tree "$top" "$path" "$branch" "$base"
     fi
     for file do
         file=${file%/}
@@ -214,23 +210,53 @@ make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
     printf '%s\n%s\n' "$prefix" "$(own "$path")"
 }
 
-add_tree() { # WORD...
-    making=$(own_of "$top" "$path" fleet-making)
+# Another git that prunes takes what this one has just begun to write down for forgotten: then it is said again.
+add_tree() { # TOP PATH BRANCH BASE
+    making=$(own_of "$1" "$2" fleet-making)
     echo $$ >"$making"
-    said=$(git_in "$top" worktree add --quiet "$@" 2>&1) || { rm -f "$making"; fail "$said"; }
+    tries=0
+    until said=$(checked_out "$@"); do
+        tries=$((tries + 1))
+        case $tries:$said in
+            10:*) ;;
+            *"/worktrees/"*"No such file or directory"*)
+                sleep 0.1
+                continue
+                ;;
+        esac
+        rm -f "$making"
+        fail "$said"
+    done
     rm -f "$making"
 }
 
-own_of() { # TOP PATH NAME: a file about that worktree, which may be half made: git's lock, or who makes it
+checked_out() { # TOP PATH BRANCH BASE: a worktree on that branch, which begins at BASE unless it is there
+    if git_in "$1" rev-parse --verify --quiet "refs/heads/$3" >/dev/null; then
+        git_in "$1" worktree add --quiet "$2" "$3" 2>&1
+    else
+        git_in "$1" worktree add --quiet -b "$3" "$2" "$4" 2>&1
+    fi
+}
+
+# Git's record of a worktree that is gone. Of this one alone: `prune` would also take those that are just being made.
+forget() { # TOP PATH
+    [ ! -e "$2" ] || return 0
+    mkdir -p "$(dirname "$2")" || fail "$2 cannot be made"
+    git_in "$1" worktree remove --force "$2" 2>/dev/null
+    record=$(own_of "$1" "$2" record)
+    if [ -d "$record" ] && [ ! -e "$record/gitdir" ]; then rm -rf "$record"; fi # its making was cut off at once
+}
+
+own_of() { # TOP PATH NAME: what is about that worktree, which may be half made: git's record, or who makes it
     common=$(git_in "$1" rev-parse --path-format=absolute --git-common-dir)
     case $3 in
-        locked) printf '%s/worktrees/%s/locked' "$common" "${2##*/}" ;;
+        record) printf '%s/worktrees/%s' "$common" "${2##*/}" ;;
         *) printf '%s/%s-%s' "$common" "$3" "${2##*/}" ;;
     esac
 }
 
 is_half_made() { # TOP PATH: git locks a worktree until all of its files are there
-    [ "$(cat "$(own_of "$1" "$2" locked)" 2>/dev/null)" = initializing ]
+    [ "$(cat "$(own_of "$1" "$2" record)/locked" 2>/dev/null)" = initializing ]
 }
 
 # A maker that outlived whoever asked for it goes on: what it makes will do, and to clear that away under it would not.
@@ -250,8 +276,8 @@ is_making() { # PID PATH
 
 clear_half_made() { # TOP PATH: no agent has been in it
     discard "$2"
-    rm -f "$(own_of "$1" "$2" locked)" "$(own_of "$1" "$2" fleet-making)"
-    git_in "$1" worktree prune
+    rm -f "$(own_of "$1" "$2" record)/locked" "$(own_of "$1" "$2" fleet-making)"
+    forget "$1" "$2"
 }
 
 unmake() { # SOURCE PATH BRANCH BASE [FILE...]
@@ -363,8 +389,10 @@ drop() { # PATH BRANCH GRAVE
 
 restore() { # SOURCE PATH BRANCH GRAVE
     head=$(git_in "$1" rev-parse --verify --quiet "$4") || fail "nothing is kept of $3"
-    git_in "$1" worktree prune
-    said=$(git_in "$1" worktree add --quiet -b "$3" "$2" "$head" 2>&1) || fail "$said"
+    now=$(git_in "$1" rev-parse --verify --quiet "refs/heads/$3") || now=$head
+    [ "$now" = "$head" ] || fail "there is a branch $3 already, and it is not what was dropped"
+    forget "$1" "$2"
+    add_tree "$1" "$2" "$3" "$head"
     git_in "$1" update-ref -d "$4"
 }
 
