@@ -80,6 +80,7 @@ def test_a_run_that_passes(at_work: Cli, model: ModelServer) -> None:
         scorer={"kind": "command", "command": "echo one more line is needed; test $(wc -l <tries) = 2"},
     )
     assert ran(at_work, verified, again, code=0) == {"verified": ("pass", None), "again": ("pass", None)}
+    assert "spent in 1 session" in at_work.ok("show", "verified").out, "one that verifies is no attempt"
     receipts, said = at_work.json("receipts"), at_work.ok("receipts").out
     results = [one["result"] for one in receipts if one["task_id"] == "again"]
     assert results[-4:] == ["partial", "fail", "partial", "pass"], said

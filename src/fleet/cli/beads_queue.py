@@ -165,10 +165,12 @@ def _task(uid: str, context: Context) -> Task | None:
 def _lines(row: dict[str, Any], task: Task | None, context: Context) -> list[str]:
     from fleet.cli.show import inherited
     from fleet.model.task import effective
+    from fleet.policy.limits import used_by
     from fleet.store.taskfile import beside
 
     kept, defaults = beside(context.home, row["id"]), context.settings.supervisor
     will = effective(kept.coder, kept.model, default_coder=defaults.coder, default_model=defaults.inherited_model)
+    attempts = used_by(context.reads.sessions(task=task.uid)).attempts if task else 0
     pairs = [
         ("id", row["id"]),
         ("title", row["title"]),
@@ -179,7 +181,7 @@ def _lines(row: dict[str, Any], task: Task | None, context: Context) -> list[str
         ("coder", inherited(will.coder, will.coder_inherited)),
         ("model", inherited(will.model or "the coder's own", will.model_inherited)),
         ("priority", str(row["priority"])),
-        ("attempts", str(task.epoch) if task and task.epoch else ""),
+        ("attempts", str(attempts) if attempts else ""),
         ("receipt", (task.receipt or "") if task else ""),
     ]
     lines = [f"{name + ':':<11} {value}" for name, value in pairs if value]

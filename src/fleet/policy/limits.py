@@ -26,10 +26,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Used(msgspec.Struct, frozen=True):
-    """What a task has consumed: things counted, and the time that its sessions ran."""
+    """What a task has consumed: things counted, the time that its sessions ran, and how many there were."""
 
     usage: Usage = Usage()
     running_ms: int = 0
+    attempts: int = 0
 
 
 NOTHING = Used()
@@ -73,7 +74,7 @@ def used_by(sessions: Iterable[Session]) -> Used:
     for one in sessions:
         if one.kind == "work":
             ran = (one.ended_at - one.started_at) if one.started_at and one.ended_at else 0
-            total = Used(total.usage.plus(one.usage), total.running_ms + ran)
+            total = Used(total.usage.plus(one.usage), total.running_ms + ran, total.attempts + 1)
     return total
 
 

@@ -93,7 +93,7 @@ class TaskDetail(TaskLine, frozen=True, kw_only=True):
     created_by: str
     updated_at: int
     not_before: int | None
-    attempts: int
+    attempts: int  # sessions that worked at it; those that verified it are none
     charged: int  # attempts that count
     max_attempts: int
     restarts: int
@@ -175,7 +175,7 @@ def detail(
         created_by=task.created_by,
         updated_at=task.updated_at,
         not_before=task.not_before,
-        attempts=task.epoch,
+        attempts=used.attempts,
         charged=task.charged,
         max_attempts=allowance_of(task.terms, settings.supervisor).max_attempts,
         restarts=task.restarts,
@@ -202,9 +202,11 @@ def _used(reads: Reads, task: Task, now: int) -> Used:
     found = used_by(reads.sessions(task=task.uid))
     if task.session is None:
         return found
-    began = reads.session(task.session).started_at
-    live = reads.progress(task.session).usage
-    return Used(found.usage.plus(live), found.running_ms + (now - began if began else 0))
+    session = reads.session(task.session)
+    if session.kind != "work":
+        return found
+    began, live = session.started_at, reads.progress(session.id).usage
+    return Used(found.usage.plus(live), found.running_ms + (now - began if began else 0), found.attempts)
 
 
 def _verified(reads: Reads, task: Task) -> bool | None:

@@ -71,7 +71,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     tokens: int
     cost_microusd: int
-    attempts: int
+    attempts: int  # sessions that worked at it; those that verified it are none
 
 
 def run_view(reads: Reads, run_id: str) -> RunView:
@@ -141,5 +141,5 @@ def _result(reads: Reads, task: Task, receipts: list[Receipt]) -> TaskResult:
         duration_ms=used.running_ms,
         tokens=used.usage.tokens,
         cost_microusd=used.usage.cost_microusd,
-        attempts=task.epoch,
+        attempts=used.attempts,
     )
