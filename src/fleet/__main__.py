@@ -1,7 +1,5 @@
 """`python -m fleet` is the same command as `fleet`."""
 
-import sys
+from fleet.cli import entry
 
-from fleet.cli import main
-
-sys.exit(main())
+entry()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -186,3 +188,41 @@ def test_a_directory_with_a_name_that_is_no_text(cli: Cli) -> None:
         "error: the name of the directory is not UTF-8 text\nhint: name another with --cwd\n",
     )
     assert cli.events() == 0
+
+
+BY_MODULE, BY_SCRIPT = FLEET, (str(Path(sys.executable).with_name("fleet")),)
+STUCK = "import os, sys\nsys.stderr.write('here')\nsys.stderr.flush()\nos.read(0, 1)\nos._exit(7)\n"
+
+
+def interrupted_at(cli: Cli, module: str, program: tuple[str, ...], meant: object) -> tuple[int, bytes, bytes]:
+    """What is left of `fleet ready` that gets a SIGINT while it imports `module`, and then may go on."""
+    (cli.path / "stuck").mkdir()
+    (cli.path / "stuck" / f"{module}.py").write_text(STUCK)
+    ours = signal.signal(signal.SIGINT, meant)  # type: ignore[arg-type]  # what a child is started with
+    process = subprocess.Popen(
+        [*program, "ready"],
+        env=cli.env | {"PYTHONPATH": str(cli.path / "stuck")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    signal.signal(signal.SIGINT, ours)
+    with process:
+        assert process.stderr is not None
+        assert process.stderr.read(4) == b"here"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(b"x", timeout=30)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize("module", ["argparse", "msgspec", "apsw"])
+@pytest.mark.parametrize("program", [BY_MODULE, BY_SCRIPT], ids=["module", "script"])
+def test_ctrl_c_while_it_still_starts(cli: Cli, program: tuple[str, ...], module: str) -> None:
+    """Ctrl-C in the middle of an import, before or after the command has begun, is exit code 130 and not a word."""
+    assert interrupted_at(cli, module, program, signal.default_int_handler) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("module", ["argparse", "apsw"])
+def test_ctrl_c_that_is_ignored_stays_ignored(cli: Cli, module: str) -> None:
+    """Who starts it in the background, where Ctrl-C is not meant for it, has it go on."""
+    assert interrupted_at(cli, module, FLEET, signal.SIG_IGN) == (7, b"", b"")

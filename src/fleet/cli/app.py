@@ -11,12 +11,12 @@ import sys
 from typing import NoReturn, TextIO
 
 from fleet import __version__
+from fleet.cli import INTERRUPTED, begin
 from fleet.cli.commands import COMMANDS, GROUPS, Command
 from fleet.cli.context import Context, encode_json, silence_broken_pipe
 from fleet.cli.parsing import Formatter
 from fleet.errors import FleetError, SpecError, UsageError
 
-INTERRUPTED = 130
 FLAGS = {"--json": "json", "--insecure": "insecure"}
 VALUES = {
     "--home": ("home_flag", "a directory"),
@@ -98,6 +98,7 @@ def _run(argv: list[str], context: Context) -> int:
     _away(command, argv, context)
     module = importlib.import_module(f"fleet.cli.{command.module}")
     if hasattr(module, "run_raw"):  # takes its words as they are, as `fleet bd` must
+        begin()
         return int(module.run_raw(argv[1:], context))
     parser = make_parser(command)
     _refuse_bytes(argv)
@@ -110,6 +111,7 @@ def _run(argv: list[str], context: Context) -> int:
         return int(exc.code or 0)
     context.home_flag = args.home if args.home is not None else context.home_flag
     _import_msgspec()
+    begin()
     return int(module.run(args, context))
 
 
