@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import signal
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import Cli
+from tests.support.disks import read_only
 from tests.support.machines import declare, local_host, several, ssh_host
 from tests.support.sshd import Sshd
 
@@ -156,6 +158,54 @@ def test_a_report_in_a_file(well: Cli, tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
     assert [path.name for path in file.parent.iterdir()] == ["fleet-report.json"]
     assert well.run("report", "-o", str(tmp_path / "no" / "x.json")).code == 1
+
+
+def test_where_a_report_cannot_be_written(ill: Cli, tmp_path: Path) -> None:
+    """It is said before any host is asked, with what to do; no directory is made, and nothing is touched."""
+    file = tmp_path / "file"
+    file.write_text("old")
+    before = sorted(tmp_path.iterdir())
+    for target, said, hint in [
+        (
+            tmp_path / "a b" / "x.json",
+            f"{tmp_path / 'a b'} does not exist",
+            f"make it first: mkdir -p '{tmp_path}/a b'",
+        ),
+        (tmp_path, "it is a directory", f"name a file in it, as {tmp_path / 'fleet-report.json'}"),
+        (file / "x.json", f"{file} is not a directory", "name another place"),
+    ]:
+        done = ill.run("report", "-o", str(target))
+        assert done == (1, "", f"error: cannot write {target}: {said}\nhint: {hint}\n")
+    assert (sorted(tmp_path.iterdir()), file.read_text()) == (before, "old")
+    assert [each["since"] for each in ill.json("status", "--no-probe", "--host", "*")["machines"]] == [None, None, None]
+
+
+def test_a_report_where_nothing_may_be_written(well: Cli, tmp_path: Path) -> None:
+    """A file that is not ours to write, or whose directory is not, is told as that, and stays."""
+    (tmp_path / "shut").mkdir()
+    file = tmp_path / "shut" / "old.json"
+    file.write_text("old")
+    with read_only(tmp_path / "shut"):
+        done = well.run("report", "-o", str(file))
+        assert (done.code, done.err.splitlines()[0]) == (1, f"error: cannot write {file}: you may not write to it")
+        done = well.run("report", "-o", str(file.with_name("new.json")))
+        assert (done.code, done.err.count("you may not make files in")) == (1, 1)
+    assert [(each.name, each.read_text()) for each in file.parent.iterdir()] == [("old.json", "old")]
+
+
+def test_a_report_into_a_pipe(well: Cli, tmp_path: Path) -> None:
+    """What is no file is written to, and is not replaced by one; so is what a link leads to."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with well.started("report", "--no-probe", "-o", str(pipe)) as process:
+        assert json.loads(pipe.read_bytes())["total"] == 2
+        assert process.wait(30) == 0
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert json.loads(well.ok("report", "--no-probe", "-o", "/dev/stdout").out)["total"] == 2
+    link = tmp_path / "link.json"
+    link.symlink_to(tmp_path / "real.json")
+    well.ok("report", "--no-probe", "-o", str(link))
+    assert (link.is_symlink(), json.loads(link.read_text())["total"]) == (True, 2)
 
 
 def test_other_formats(ill: Cli) -> None:

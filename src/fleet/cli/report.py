@@ -1,6 +1,7 @@
 """An inventory of the hosts: what each is, how it is, what is wrong. JSON, or Markdown, CSV or HTML.
 
-Sleeping sprites are left asleep, unless --wake or `status.wake` say otherwise. A file is replaced in one step.
+Sleeping sprites are left asleep, unless --wake or `status.wake` say otherwise. A file is replaced in one step; its
+directory must be there.
 
 Examples:
   fleet report -o /var/log/fleet-report.json
@@ -10,7 +11,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +47,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Look at all, and write it down."""
     if args.wake and args.no_probe:
         raise UsageError("--wake and --no-probe cannot go together", hint="--no-probe asks no host anything")
+    from fleet.cli import output
     from fleet.cli.machine_table import machines
     from fleet.cli.machines import selected
 
+    if args.output is not None:
+        output.check(args.output)
     found, signalled = machines(args, selected(args, context), context)
     if signalled:
         return signalled
@@ -57,17 +60,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.output is None:
         context.out.write(text)
         return 0
-    from fleet.config.files import write_atomic
-
-    write_atomic(args.output, text.encode(), mode=None if args.output.exists() else _usual_mode())
+    output.write(args.output, text.encode())
     return 0
-
-
-def _usual_mode() -> int:
-    """Of a new file: what the user gives any file. A report is for others to read, and holds no secret."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _availability(args: argparse.Namespace, found: Machines, context: Context) -> dict[str, Availability]:
