@@ -94,6 +94,25 @@ def test_the_supervisor_is_killed(away: Away) -> None:
     assert away.store.session(f"{uid}.1").epoch == 2
 
 
+def test_what_it_asked_for_while_nobody_was_there(away: Away) -> None:
+    """Its supervisor was killed before the agent noted two things, asked a person and ended: the next hears it all."""
+    asks = "fleet comment one; fleet comment two; fleet ask 'May I?'"
+    script = f"echo begun; while [ ! -e {work(away)}/go ]; do sleep 0.02; done; export FLEET_ANSWER_SECONDS=0; {asks}"
+    uid = away.add(command=f"{script}; true", capabilities=("gpu",))
+    argv = [sys.executable, "-m", "tests.support.supervised", str(away.home.path)]
+    with subprocess.Popen(argv, cwd=Path(__file__).parents[2], env=os.environ) as process:
+        until(lambda: "begun" in spoken(away, uid), "its words")
+        process.kill()
+    (work(away) / "go").touch()
+    until((away.far / f".fleet/sessions/{uid}.1/exit").exists, "its end")
+    until(lambda: not away.left_there(), "the end of its runner")
+    away.drain()
+    task = away.task(uid)
+    assert (task.state, task.comments) == (TaskState.BLOCKED, 2)
+    assert task.block is not None
+    assert (task.block.kind, task.block.text) == ("question", "May I?")
+
+
 def test_the_connection_is_cut_again_and_again(away: Away, server: Sshd) -> None:
     """While it speaks the connection breaks five times: not one line is lost or doubled, and it runs once."""
     uid = agent(away, lines=200)

@@ -121,6 +121,21 @@ def test_requests_come(host: SessionHost) -> None:
     assert do(scene()) == ["one?", "two", "three"]
 
 
+def test_the_end_comes_after_all_requests(host: SessionHost) -> None:
+    """Who knows that a session has ended knows all that its agent asked for, however much that was."""
+    session = host.started("for i in 1 2 3 4; do fleet comment $i; done", env={"FLEET_ANSWER_SECONDS": "0"})
+    host.ended(session)
+
+    async def scene() -> list[str]:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            followed = watcher.follow(session, cursor=0, requests=0)
+            while await followed.exit() is None:
+                await followed.changed(1.0)
+            return [request.text for request in await followed.requests(0, ended=True)]
+
+    assert do(scene()) == ["1", "2", "3", "4"]
+
+
 def test_any_bytes_and_an_unfinished_line(host: SessionHost) -> None:
     """Output is told to the byte: NULs, line breaks, the words of a frame, and an end without a break."""
     script = "printf 'a\\000b\\nout x 0 5\\n\\n\\303\\050\\n'; until [ -e go ]; do sleep 0.02; done; printf last"
@@ -191,8 +206,9 @@ def test_a_session_that_is_not_there_yet(host: SessionHost) -> None:
 
 
 def test_the_end_is_asked_of_the_host(host: SessionHost) -> None:
-    """Where nobody recorded the end, the last words are read from the host itself."""
-    session = host.started("echo one; printf tw")
+    """Where nobody told of the end, the last words and requests are read from the host itself."""
+    asks = "fleet comment 1 >&2; fleet comment 2 >&2"
+    session = host.started(f"echo one; {asks}; printf tw", env={"FLEET_ANSWER_SECONDS": "0"})
     host.ended(session)
     watcher = Watcher(host.transport, str(host.root))  # which does not run
 
@@ -200,6 +216,9 @@ def test_the_end_is_asked_of_the_host(host: SessionHost) -> None:
         followed = watcher.follow(session, cursor=0, requests=0)
         first = await followed.read(0, ended=True)
         second = await followed.read(first.cursor, ended=True)
+        assert await followed.requests(0) == []
+        assert [request.text for request in await followed.requests(0, ended=True)] == ["1", "2"]
+        assert await followed.requests(2, ended=True) == []
         return [line.data for line in (*first.lines, *second.lines)]
 
     assert do(scene()) == [b"one", b"tw"]

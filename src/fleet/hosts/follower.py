@@ -17,10 +17,10 @@ class Followed(Protocol):
         """The next lines from the cursor on, which never goes back. `ended`: nothing more can come; asks the host."""
 
     async def exit(self) -> Exit | None:
-        """The record of its end; once it is there, `read` knows all that was said before it."""
+        """The record of its end; once it is there, `read` and `requests` know all that was before it."""
 
-    async def requests(self, after: int) -> list[Request]:
-        """What the agent asked for since request number `after`, in order."""
+    async def requests(self, after: int, *, ended: bool = False) -> list[Request]:
+        """What the agent asked for since request number `after`, in order. `ended`: no more can come; asks the host."""
 
     async def changed(self, seconds: float) -> None:
         """Wait until there may be something new, but not longer than that."""

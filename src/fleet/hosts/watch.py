@@ -80,9 +80,9 @@ class _Seen:
             self._record = await self._hosted.exit() if self._ended else None
         return self._record
 
-    async def requests(self, after: int) -> list[Request]:
+    async def requests(self, after: int, *, ended: bool = False) -> list[Request]:
         self._request = self._path_of(after + 1)
-        return await self._hosted.requests(after) if os.access(self._request, os.F_OK) else []
+        return await self._hosted.requests(after) if ended or os.access(self._request, os.F_OK) else []
 
     async def changed(self, seconds: float) -> None:
         """A record that is not complete is looked for soon: the look sees only that there is one."""

@@ -8,7 +8,7 @@
 # mark does not stand where it should are not to be believed: a file went away beneath it.
 #   out      bytes of stdout from the offset on, which is not above the one that is wanted next
 #   request  a request of the agent; the offset is its number
-#   exit     the record of the end; all that stdout had before it has been told by then
+#   exit     the record of the end; all that stdout had before it, and every request, has been told by then
 #   alive    nothing; every few seconds
 
 set -u
@@ -57,8 +57,7 @@ function tell(name,    have, more, request) {
     if (request in size) {
         requests[name]++
         frame("request", name, requests[name], request, 0, size[request] < longest ? size[request] : longest)
-    }
-    if (size[name "/exit"] > 0 && inode[name "/exit"] != ended[name] && offset[name] >= have) { # else it is being written
+    } else if (size[name "/exit"] > 0 && inode[name "/exit"] != ended[name] && offset[name] >= have) { # else it is being written
         ended[name] = inode[name "/exit"]
         frame("exit", name, 0, name "/exit", 0, size[name "/exit"])
     }

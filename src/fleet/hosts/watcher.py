@@ -161,10 +161,13 @@ class _Watched:
     async def exit(self) -> Exit | None:
         return self._exit
 
-    async def requests(self, after: int) -> list[Request]:
+    async def requests(self, after: int, *, ended: bool = False) -> list[Request]:
+        """What was told. At the end the host itself is asked, as for the lines."""
         self._after = max(self._after, after)
         self._requests = [each for each in self._requests if each.number > after]
-        return list(self._requests)
+        if self._requests or not ended or (self._exit is not None and self._exit.swept):
+            return list(self._requests)
+        return await self._hosted.requests(after)
 
     async def changed(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

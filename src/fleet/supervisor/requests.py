@@ -30,9 +30,9 @@ class Requests:
         self._session = session
         self._hosted = hosted
 
-    async def run_once(self, followed: Followed, progress: Progress) -> Progress:
+    async def run_once(self, followed: Followed, progress: Progress, *, ended: bool = False) -> Progress:
         """Deal with what has come."""
-        for request in await followed.requests(progress.requests):
+        for request in await followed.requests(progress.requests, ended=ended):
             try:
                 progress, said = await self._apply(request, progress)
                 code = 0

@@ -226,7 +226,7 @@ class SessionRunner:
             exit_record = await attempt.safely(followed.exit())
             ended = ended or (exit_record is not None and exit_record.swept)
             moved = await self._read(followed, ended=ended)
-            moved |= await self._deal_with_requests(followed)
+            moved |= await self._deal_with_requests(followed, ended=ended)
             await self._beside.run_once(last=ended and not moved)
             await self._interactive.run_once()
             if ended and not moved:
@@ -290,9 +290,9 @@ class SessionRunner:
 
     # smaller steps
 
-    async def _deal_with_requests(self, followed: Followed) -> bool:
+    async def _deal_with_requests(self, followed: Followed, *, ended: bool) -> bool:
         attempt = self.attempt
-        after = await attempt.safely(self._requests.run_once(followed, attempt.progress))
+        after = await attempt.safely(self._requests.run_once(followed, attempt.progress, ended=ended))
         if after is None:
             await attempt.pause_after_silence()
             return True
