@@ -276,3 +276,8 @@ class ProgramMissing(ProgramError):
 def how_to_install(package: str) -> str:
     """The command that puts a package where this program finds it: into its own environment, wherever that is."""
     return f"{sys.executable} -m pip install '{package}'"
+
+
+def may_pass(exc: BaseException) -> bool:
+    """Whether an error may be over in a moment: a full disk, a locked database, a server that is away."""
+    return exc.retryable if isinstance(exc, FleetError) else isinstance(exc, OSError)

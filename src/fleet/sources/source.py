@@ -38,6 +38,10 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = {}
     dependencies: tuple[Depends, ...] = ()
 
+    def is_claimed_by(self, name: str) -> bool:
+        """Whether who has this name there works on it."""
+        return self.status == "in_progress" and self.assignee == name
+
 
 class Source(Protocol):
     """An outside queue. `name` is who we are there: a claim under it is ours."""

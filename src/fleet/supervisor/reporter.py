@@ -58,6 +58,10 @@ class Reporter:
         """Up to where everything has been told."""
         return self._position
 
+    def has_told(self, uid: str) -> bool:
+        """Whether the source knows all that happened to a task; else what stands there is not what people mean."""
+        return self._house.store.is_told(uid, self._position)
+
     async def ask(self, call: Callable[..., T], *words: Any) -> T:
         """One call of the source, in its one thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, call, *words)
@@ -105,7 +109,7 @@ class Reporter:
         for comment in told.comments:
             await self.ask(source.remark, uid, f"{comment.by}: {comment.text}", comment.id)
         task = self._house.store.task(uid)
-        mine = issue.status == "in_progress" and issue.assignee == source.name
+        mine = issue.is_claimed_by(source.name)
         if not told.moved or (issue.status == "closed" and task.state in ENDED):
             return
         if not mine and (told.resumed or (task.state is TaskState.COMPLETED and issue.status == "open")):

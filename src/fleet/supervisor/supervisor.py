@@ -12,19 +12,21 @@ from typing import Any
 import msgspec
 
 from fleet.config.load import load
-from fleet.errors import ConfigError, Conflict, Fenced, FleetError, LeaseLost
-from fleet.model.outcome import OutcomeKind
-from fleet.model.session import Ending, Session, pool_of
+from fleet.errors import ConfigError, Fenced, FleetError, may_pass
+from fleet.model.session import Ending, Session
 from fleet.model.states import LIVE, SessionState, TaskState
 from fleet.model.task import Task
 from fleet.store.engine import Bell
 from fleet.supervisor.alerter import Alerter
 from fleet.supervisor.claimer import Claimer
 from fleet.supervisor.feeder import Feeder
-from fleet.supervisor.house import House, OnlyPools, OnlyVerify, now_ms
+from fleet.supervisor.house import House, Only
 from fleet.supervisor.intents import Intents, end_what_is_left
+from fleet.supervisor.lease import keep_lease
 from fleet.supervisor.pruner import Pruner
 from fleet.supervisor.record import Overtaken
+from fleet.supervisor.remaining import anything_left
+from fleet.supervisor.rescuer import Rescuer
 from fleet.supervisor.runner import SessionRunner
 from fleet.supervisor.wish import Wish
 
@@ -33,8 +35,6 @@ ROUND_SECONDS = 0.02  # from one round to the next: a thousand agents that talk 
 RESCUE_SECONDS = 10.0
 STOP_SECONDS = 20.0  # for agents to end, beside their graces
 AGAIN_SECONDS = 1.0  # after something that may be better by then
-LOOKED_AT = 1000
-SOON_MS = 60_000
 MIRROR_SECONDS = 0.5
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -57,6 +57,7 @@ class Supervisor:
         self.house = house
         self._drain = drain
         self._claimer = Claimer(house)
+        self._rescuer = Rescuer(house, self._go_on)
         self._intents = Intents(house)
         self._alerter = Alerter(house)
         self._feeder = Feeder(house, house.source) if house.source is not None else None
@@ -117,7 +118,7 @@ class Supervisor:
         """The loops beside the main one."""
         pruner = Pruner(self.house, lambda: [runner.attempt.hosted for runner in self._running.values()])
         feeding = [self._feeder.run()] if self._feeder is not None else []
-        return [self._keep_lease(), pruner.run(), self.house.hosts.run(), self._alerter.run(), *feeding]
+        return [keep_lease(self.house), pruner.run(), self.house.hosts.run(), self._alerter.run(), *feeding]
 
     async def _watched(self, loop: Coroutine[Any, Any, None]) -> None:
         """A loop whose death ends the supervisor: it is written down, then raised at the end."""
@@ -140,7 +141,7 @@ class Supervisor:
             try:
                 self._reload_settings()
                 if loop.time() >= rescue_at:
-                    await self._rescue()
+                    await self._rescuer.run_once()
                     rescue_at = loop.time() + min(RESCUE_SECONDS, self.house.lease_seconds / 3)
                 await self._intents.run_once(self._running)
                 await self._claim()
@@ -171,85 +172,17 @@ class Supervisor:
     def _is_done(self) -> bool:
         """Whether nothing is left to do: of all, or of the one run that we are there for."""
         only = self.house.only
-        if only is None:
-            return not self._tasks and not self._more_to_come()
-        if isinstance(only, OnlyVerify):
-            return not self._tasks and not self._verifies_soon(only.task)
-        if isinstance(only, OnlyPools):
-            return not self._tasks and not self._pools_wait()
-        run = only.run
-        return not any(driven.session.run == run for driven in self._running.values()) and not self.house.store.moving(
-            run
-        )
+        if isinstance(only, Only):
+            busy = any(runner.session.run == only.run for runner in self._running.values())
+        else:
+            busy = bool(self._tasks)
+        if busy or anything_left(self.house):
+            return False
+        return only is not None or self._feeder is None or self._feeder.quiet()
 
-    def _verifies_soon(self, uid: str) -> bool:
-        """Whether the verifier of a task is still to run, and not only at some later time."""
-        task = self.house.store.task(uid)
-        waits = task.state is TaskState.PARTIAL and task.awaits is not None and task.awaits.kind != "manual"
-        return waits and (task.not_before or 0) < now_ms() + SOON_MS
-
-    def _more_to_come(self) -> bool:
-        """Whether something is ready for us, or will be by itself once its time has come."""
-        store, ours = self.house.store, self.house.reaches
-        now = now_ms()
-        queued = self._queued()
-        later = any(task.not_before is not None and task.not_before > now and ours(task.host) for task in queued)
-        if later or any(ours(task.host) for task in store.ready(limit=LOOKED_AT)):
-            return True
-        unsettled = store.tasks(frozenset({TaskState.PARTIAL}), limit=LOOKED_AT)
-        if any(one.awaits and one.awaits.kind != "manual" and ours(one.awaits.host) for one in unsettled):
-            return True
-        return self._feeder is not None and not self._feeder.quiet()
-
-    def _pools_wait(self) -> bool:
-        """Whether a task of a pool is still to be done, or to be verified by something else than a person."""
-        partial = self.house.store.tasks(frozenset({TaskState.PARTIAL}), limit=LOOKED_AT)
-        unsettled = [task for task in partial if task.awaits is not None and task.awaits.kind != "manual"]
-        return any(pool_of(task.capabilities) for task in (*self._queued(), *unsettled))
-
-    def _queued(self) -> list[Task]:
-        return self.house.store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT)
-
-    async def _rescue(self) -> None:
-        """Take over the sessions of supervisors that are gone, where they are within our reach."""
-        store, house = self.house.store, self.house
-        for gone in await store.expire(by=house.name):
-            house.log("supervisor_gone", supervisor=gone.id)
-        self._recall_limits()
-        orphans = store.orphans()
-        if isinstance(house.only, OnlyVerify):
-            orphans = [orphan for orphan in orphans if orphan.task == house.only.task]
-        if isinstance(house.only, OnlyPools):
-            orphans = [orphan for orphan in orphans if pool_of(store.task(orphan.task).capabilities)]
-        known = store.supervisors(present=False) if orphans else []
-        near = {one.id for one in known if one.machine == house.place}
-        runs = house.runs()
-        ours = [one.id for one in orphans if one.supervisor in near and (runs is None or one.run in runs)]
-        await asyncio.gather(*(self._adopt(orphan) for orphan in ours))
-
-    async def _adopt(self, orphan: str) -> None:
-        """Take one over; those that are taken at the same time share a commit."""
-        house = self.house
-        try:
-            adopted = await house.store.adopt(orphan, house.name)
-        except LeaseLost:
-            raise
-        except Conflict as exc:  # another was first
-            house.log("not_adopted", session=orphan, error=str(exc))
-            return
-        house.log("session_adopted", session=adopted.id, epoch=adopted.epoch)
-        house.at("adopted")
-        self._start(house.store.task(adopted.task), adopted, attach=True)
-
-    def _recall_limits(self) -> None:
-        """The plan limits that were met before we began, or by others: they are in the tasks that wait for them."""
-        now = now_ms()
-        for task in self.house.store.tasks(frozenset({TaskState.QUEUED}), limit=LOOKED_AT):
-            if task.not_before is None or task.not_before <= now or not task.epoch:
-                continue
-            last = self.house.store.sessions(task=task.uid)[-1]
-            if last.outcome == OutcomeKind.PLAN_LIMIT.value:
-                self.house.pause(last.coder, task.not_before)
+    def _go_on(self, session: Session) -> None:
+        """With a session that another supervisor left."""
+        self._start(self.house.store.task(session.task), session, attach=True)
 
     def _start(self, task: Task, session: Session, *, attach: bool) -> None:
         self._sessions += 1
@@ -320,24 +253,6 @@ class Supervisor:
             driving.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _keep_lease(self) -> None:
-        """Renew in time. A lease that is lost, or that we cannot know to hold, ends us before somebody else acts."""
-        house, loop = self.house, asyncio.get_running_loop()
-        until = loop.time() + house.lease_seconds
-        while True:
-            await asyncio.sleep(house.lease_seconds / 3)
-            asked = loop.time()
-            try:
-                async with asyncio.timeout(None if house.alone else max(0.1, until - asked)):
-                    await house.store.renew(house.name, seconds=house.lease_seconds)
-                until = asked + house.lease_seconds
-            except (FleetError, OSError, TimeoutError) as exc:
-                if isinstance(exc, LeaseLost) or not (may_pass(exc) or isinstance(exc, TimeoutError)):
-                    raise
-                house.log("lease_not_renewed", error=str(exc))
-                if not house.alone and loop.time() >= until:
-                    raise LeaseLost("the lease could not be renewed in time") from exc
-
     def _reload_settings(self) -> None:
         """Take an edit of fleet.toml; one that is broken keeps what is in force, and says where the error is."""
         try:
@@ -360,11 +275,6 @@ class Supervisor:
         self._alerter.wake.set()
         if self._feeder is not None:
             self._feeder.wake.set()
-
-
-def may_pass(exc: BaseException) -> bool:
-    """Whether an error may be over in a moment: a full disk, a locked database, a server that is away."""
-    return exc.retryable if isinstance(exc, FleetError) else isinstance(exc, OSError)
 
 
 async def refuse(house: House, session: Session, why: str) -> None:
