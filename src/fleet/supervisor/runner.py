@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from fleet.errors import NotFound, NotStarted, TransportError, UsageError
-from fleet.hosts.facts import HostState, Observed
+from fleet.hosts.facts import HostState
 from fleet.hosts.follower import Followed
 from fleet.hosts.lines import Line
 from fleet.model import stream as st
@@ -32,17 +32,15 @@ from fleet.supervisor.dispatch import Dispatch, NeedsPerson, Occupied
 from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.interactive import Interactive
 from fleet.supervisor.launching import launch
+from fleet.supervisor.lookout import OVER, Lookout
 from fleet.supervisor.requests import Requests
 from fleet.supervisor.wish import Wish, kept, recalled
 from fleet.supervisor.workplace import Unmet
 
 QUICK_SECONDS = 0.02  # until a start that is under way is looked at again
 LOOK_SECONDS = 1.0  # its host wakes us when it says something; its limits are looked at as often
-OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
 TURNED_AWAY_SECONDS = 2.0  # until a task is placed again whose host fell silent before it began
 OCCUPIED_SECONDS = 60.0  # until a worker is asked again that a person uses
-SETTLE_SECONDS = 2.0  # after a host was silent: until all that it had to tell is here
-OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
 
 
 class SessionRunner:
@@ -56,10 +54,7 @@ class SessionRunner:
         self._interactive = Interactive(self.attempt)
         self._followed: Followed | None = None
         self._stopped = False
-        self._observe_at = 0.0  # at once
-        self._observe_every = OBSERVE_SECONDS
-        self._followed_at = self._silent_at = 0.0
-        self._began = self._spoke = 0.0  # by the loop's clock, which nobody sets: a wrong clock ends no session
+        self._lookout = Lookout(self.attempt)
 
     @property
     def session(self) -> Session:
@@ -129,8 +124,7 @@ class SessionRunner:
                 raise
             await self._turned_away(exc)
             return
-        self._heard()
-        self._began = self._spoke = asyncio.get_running_loop().time()
+        self._lookout.begins()
         await self._follow()
 
     async def _turned_away(self, exc: TransportError) -> None:
@@ -146,17 +140,13 @@ class SessionRunner:
         before = recalled(attempt.progress)
         if before is not None and self.wish is None:
             self.end(before)
-        seen = await self._observe_until_known()
+        seen = await self._lookout.until_known()
         if seen.state in (HostState.ABSENT, HostState.PREPARED, HostState.STARTING) and await attempt.hosted.abandon():
-            seen = await self._observe_until_known()
+            seen = await self._lookout.until_known()
         while seen.state is HostState.STARTING:  # its runner lives: it begins, or gives up
             await asyncio.sleep(QUICK_SECONDS)
-            seen = await self._observe_until_known()
-        if seen.runner_lives:
-            self._heard()
-        now = asyncio.get_running_loop().time()
-        self._began = now - max(0, now_ms() - (self.session.started_at or self.session.claimed_at)) / 1000
-        self._spoke = max(self._began, now - seen.idle_ms / 1000)
+            seen = await self._lookout.until_known()
+        self._lookout.resumes(seen, self.session)
         if seen.state in (HostState.ABANDONED, HostState.ABSENT):
             again = ending.Retry(reason="it had not started when its supervisor ended", charged=False)
             await self._unlaunched(again, Ending(outcome="interrupted", state=SessionState.LOST))
@@ -203,7 +193,7 @@ class SessionRunner:
                 return await dispatch.hand_over(self.attempt)
             except TransportError as exc:
                 self.attempt.silent(exc)
-            if (await self._observe_until_known()).state in OVER:
+            if (await self._lookout.until_known()).state in OVER:
                 return None  # that its terminal is gone is part of its end
             await self.attempt.pause_after_silence()
 
@@ -219,7 +209,7 @@ class SessionRunner:
     async def _read_to_the_end(self, followed: Followed) -> None:
         """Limits and wishes may bring the end about."""
         attempt = self.attempt
-        self._followed_at = self._silent_at = asyncio.get_running_loop().time()
+        self._lookout.follows()
         ended = False
         while True:
             attempt.heed_abandon()
@@ -233,13 +223,13 @@ class SessionRunner:
                 return
             if ended:
                 continue
-            if self._observe_at and (moved or exit_record is not None):
-                self._heard(moved=moved)
-            if await self._ended_unseen():
+            if moved or exit_record is not None:
+                self._lookout.lives(moved=moved)
+            if await self._lookout.sees_it_ended():
                 ended = True  # what it said last is still to be read
                 continue
             await attempt.heed_silence()
-            if not self._unheard():
+            if not self._lookout.is_host_silent():
                 await attempt.attend()
                 if self.wish is None:
                     self._enforce_limits()
@@ -266,7 +256,7 @@ class SessionRunner:
         attempt.record.add(said, now)
         self.house.at("logged")
         attempt.progress = replace(attempt.progress, cursor=got.cursor, last_output_at=now)
-        self._spoke = asyncio.get_running_loop().time()
+        self._lookout.speaks()
         attempt.keep_state(attempt.state)
         await attempt.commit()
         self.house.at("recorded")
@@ -302,58 +292,14 @@ class SessionRunner:
         return True
 
     def _enforce_limits(self) -> None:
-        now = asyncio.get_running_loop().time()
         crossed = limits.exceeded(
             self.attempt.limits,
             self.attempt.progress,
-            elapsed_ms=int((now - self._began) * 1000),
-            idle_ms=int((now - self._spoke) * 1000),
+            elapsed_ms=self._lookout.elapsed_ms,
+            idle_ms=self._lookout.idle_ms,
             in_tool=self.attempt.progress.tools_running > 0,
             window=self.attempt.progress.context_window or self.attempt.coder.context_limit(self.session.model),
             before=self.attempt.before,
         )
         if crossed is not None:
             self.end(Wish("limit", crossed.reason, outcome=crossed.outcome, bound=crossed.bound))
-
-    def _heard(self, *, moved: bool = True) -> None:
-        """It lives, or has just ended: no need to ask its host at once, but soon again when it falls silent."""
-        self._observe_every = OBSERVE_SECONDS
-        if moved:
-            self._observe_at = asyncio.get_running_loop().time() + OBSERVE_SECONDS
-
-    async def _ended_unseen(self) -> bool:
-        """Now and then: has it ended without its runner's last word? Then what it left behind is ours to end."""
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._observe_at:
-            return False
-        self._observe_at = loop.time() + self._observe_every
-        self._observe_every = min(SELDOM_SECONDS, self._observe_every * 2)
-        seen: Observed | None = await self.attempt.safely(self.attempt.hosted.observe())
-        if seen is not None:
-            self.attempt.heard()
-        if seen is None or seen.runner_lives or seen.state not in OVER:
-            return False
-        if seen.state is not HostState.ABSENT:
-            grace = self.house.settings.supervisor.grace_seconds
-            return await self.attempt.safely(self.attempt.hosted.sweep(grace_seconds=grace)) is not None
-        return True
-
-    async def _observe_until_known(self) -> Observed:
-        while True:
-            seen: Observed | None = await self.attempt.safely(self.attempt.hosted.observe())
-            if seen is not None:
-                self.attempt.heard()
-                return seen
-            await self.attempt.pause_after_silence()
-
-    def _unheard(self) -> bool:
-        """Whether its host was silent until a moment ago: its last words, and its end, may be on their way still."""
-        if self.attempt.site.is_here:
-            return False
-        now = asyncio.get_running_loop().time()
-        if not self.attempt.site.is_heard_since(self._followed_at):
-            self._silent_at = now
-        if now - self._silent_at < SETTLE_SECONDS:
-            self._spoke = now  # silence of the host is not silence of its agent
-            return True
-        return False

@@ -1,0 +1,113 @@
+"""The lookout of one session: signs that its agent lives, and for how long there have been none.
+
+Times are by the loop's clock, which nobody sets: a wrong clock ends no session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from fleet.hosts.facts import HostState, Observed
+from fleet.model.session import Session
+from fleet.supervisor.attempt import Attempt
+from fleet.supervisor.house import now_ms
+
+OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
+SETTLE_SECONDS = 2.0  # after a host was silent: until all that it had to tell is here
+OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
+
+
+class Lookout:
+    """What is known of one agent's life. Its host is asked only where neither words nor an exit tell."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._observe_at = 0.0  # at once
+        self._observe_every = OBSERVE_SECONDS
+        self._followed_at = self._silent_at = 0.0
+        self._began = self._spoke = 0.0
+
+    @property
+    def elapsed_ms(self) -> int:
+        """How long the session has been running."""
+        return int((_now() - self._began) * 1000)
+
+    @property
+    def idle_ms(self) -> int:
+        """For how long its agent has said nothing; silence of its host does not count."""
+        return int((_now() - self._spoke) * 1000)
+
+    def begins(self) -> None:
+        """The session was started just now."""
+        self._began = self._spoke = _now()
+        self._postpone()
+
+    def resumes(self, seen: Observed, session: Session) -> None:
+        """It was found as its host has it."""
+        now = _now()
+        self._began = now - max(0, now_ms() - (session.started_at or session.claimed_at)) / 1000
+        self._spoke = max(self._began, now - seen.idle_ms / 1000)
+        if seen.runner_lives:
+            self._postpone()
+
+    def follows(self) -> None:
+        """From now on all that its host tells is heard."""
+        self._followed_at = self._silent_at = _now()
+
+    def speaks(self) -> None:
+        """Its agent has said something."""
+        self._spoke = _now()
+
+    def lives(self, *, moved: bool) -> None:
+        """Something of it was read: no need to ask its host at once, but soon again when it falls silent."""
+        if not self._observe_at:  # it is not known yet whether it lives at all
+            return
+        self._observe_every = OBSERVE_SECONDS
+        if moved:
+            self._postpone()
+
+    async def until_known(self) -> Observed:
+        """What its host says of it, however often that has to be asked."""
+        while True:
+            seen: Observed | None = await self._attempt.safely(self._attempt.hosted.observe())
+            if seen is not None:
+                self._attempt.heard()
+                return seen
+            await self._attempt.pause_after_silence()
+
+    async def sees_it_ended(self) -> bool:
+        """Now and then: has it ended without its runner's last word? Then what it left behind is ours to end."""
+        now = _now()
+        if now < self._observe_at:
+            return False
+        self._observe_at = now + self._observe_every
+        self._observe_every = min(SELDOM_SECONDS, self._observe_every * 2)
+        seen: Observed | None = await self._attempt.safely(self._attempt.hosted.observe())
+        if seen is not None:
+            self._attempt.heard()
+        if seen is None or seen.runner_lives or seen.state not in OVER:
+            return False
+        if seen.state is not HostState.ABSENT:
+            grace = self._attempt.house.settings.supervisor.grace_seconds
+            return await self._attempt.safely(self._attempt.hosted.sweep(grace_seconds=grace)) is not None
+        return True
+
+    def is_host_silent(self) -> bool:
+        """Whether its host was silent until a moment ago: its last words, and its end, may be on their way still."""
+        if self._attempt.site.is_here:
+            return False
+        now = _now()
+        if not self._attempt.site.is_heard_since(self._followed_at):
+            self._silent_at = now
+        if now - self._silent_at < SETTLE_SECONDS:
+            self._spoke = now  # silence of the host is not silence of its agent
+            return True
+        return False
+
+    def _postpone(self) -> None:
+        self._observe_every = OBSERVE_SECONDS
+        self._observe_at = _now() + OBSERVE_SECONDS
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
