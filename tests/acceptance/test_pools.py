@@ -10,11 +10,14 @@ import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from socket import create_server
+
+import pytest
 
 from fleet.model.states import TaskState
 from fleet.supervisor.guard import holders
 from tests.support.pools import Pools, a_person_with_pools
-from tests.support.session_host import processes_with, until
+from tests.support.session_host import lives, processes_with, until
 from tests.support.sshd import sshd
 
 __all__ = ["a_person_with_pools"]
@@ -282,3 +285,67 @@ def test_what_an_agent_asks_is_a_state(pools: Pools) -> None:
     assert "Claude needs your permission to use Bash" in seen["evidence"]
     gate.touch()
     pools.until_state("completed")
+
+
+STUCK_SETUP = """#!/bin/sh
+echo once >>../setups
+test -e "$HOME/free" && exit
+sleep 1000 &
+echo $$ $! >"$HOME/began.new" && mv "$HOME/began.new" "$HOME/began"
+wait
+"""
+
+
+def stuck_in_setup(pools: Pools) -> tuple[str, list[int]]:
+    """A task whose worker's setup script hangs, unless there is `free`; and the processes of the script."""
+    (pools.repo / "scripts" / "dev-setup.sh").write_text(STUCK_SETUP)
+    pools.git("commit", "-qam", "slow")
+    began = pools.user / "began"
+    with pools.started("dispatch", "--repo", "kite", "--command", "work") as process:
+        until(began.exists, "the setup", seconds=30)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    return err.decode().partition(":")[0], [int(word) for word in began.read_text().split()]
+
+
+@pytest.mark.parametrize(("verb", "state"), [("stop", TaskState.CANCELLED), ("interrupt", TaskState.BLOCKED)])
+def test_a_setup_is_cut_short(pools: Pools, verb: str, state: TaskState) -> None:
+    """To stop or interrupt a task ends its worker's setup at once, uncharged; the next dispatch sets it up."""
+    pools.begin(max_size=1)
+    uid, script = stuck_in_setup(pools)
+    pools.ok(verb, uid)
+    assert pools.until_task(uid, state).charged == 0
+    assert not any(lives(pid) for pid in script)
+    directory = pools.clone().parent
+    assert (directory / "setup.log").read_text().endswith("--- running scripts/dev-setup.sh\n--- cut short\n")
+    assert not {"setup.pid", "kite.new", "ready"} & {path.name for path in directory.iterdir()}
+    (pools.user / "free").touch()
+    assert pools.ok("dispatch", "--repo", "kite", "--wait", "--command", "work").code == 0
+    assert (directory / "setups").read_text() == "once\nonce\n"
+
+
+def test_a_supervisor_that_stops_does_not_wait_for_a_setup(pools: Pools) -> None:
+    """The setup is ended, and the task is in the queue again with all its attempts."""
+    pools.begin(max_size=1)
+    uid, script = stuck_in_setup(pools)
+    pools.ok("run", "stop")
+    until(lambda: not holders(pools.home.path), "the supervisor's end", seconds=15)
+    assert not any(lives(pid) for pid in script)
+    task = pools.task(uid)
+    assert (task.state, task.charged) == (TaskState.QUEUED, 0)
+
+
+def test_a_workers_clone_is_cut_short(pools: Pools) -> None:
+    """A repository that never answers is not waited for, and nothing of its clone is left."""
+    with create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(30)
+        pools.begin(repo=f"git://127.0.0.1:{server.getsockname()[1]}/kite.git", max_size=1)
+        dispatch = pools.started("dispatch", "--repo", "kite", "--command", "work")
+        with dispatch as process, server.accept()[0] as connection:
+            assert pools.clone().with_name("kite.new").exists()
+            pools.ok("stop", "--all")
+            assert process.wait(30) == 1
+            connection.settimeout(30)
+            while connection.recv(1024):  # until git is gone
+                pass
+    assert not {"setup.pid", "kite.new", "kite"} & {path.name for path in pools.clone().parent.iterdir()}

@@ -165,6 +165,11 @@ class PoolWorker:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
+    async def give_up_setup(self) -> None:
+        """Remove what is left of a setup that was cut short; what it had finished stays. Not where another is at it."""
+        if await self._transport.get(self._path("worker.sh"), limit=1):
+            await self._call("clear")
+
     async def open(self) -> Facts:
         """See to it that its tmux session is there, with its two windows."""
         return await self._call("open")

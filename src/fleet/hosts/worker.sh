@@ -3,13 +3,14 @@
 #
 # usage: sh worker.sh VERB [ARGUMENT]...     the directory of this file is the worker's; `conf` in it says what it works on
 #   setup               clone and run the setup script, each until it succeeded once; variables for it come on stdin
+#   clear               remove what a setup that was cut short had half made
 #   open                the tmux session, with the windows shell and agent
 #   look                nothing but the facts
 #   state STATE WHY     what the agent does, as somebody outside saw it
 #   hook EVENT          what the agent does, as its program tells; its words come on stdin
 #   died                the agent's terminal is without a program
 #   close               end the tmux session
-# setup, open, look and state answer with the facts: a line NAME=VALUE for each. hook and died answer nothing.
+# setup, clear, open, look and state answer with the facts: a line NAME=VALUE for each. hook and died answer nothing.
 
 set -u
 unset CDPATH
@@ -192,6 +193,25 @@ steps() {
     ended ready "$(cat ready)"
 }
 
+clear_setup() { # what was cut short may need a moment to die, and writes until then; a setup that lives is another's
+    tries=0
+    while [ -f setup.pid ] && kill -0 "$(cat setup.pid)" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 20 ] || return 0
+        sleep 0.1
+    done
+    [ -f setup.pid ] || return 0
+    tries=0
+    rm -rf "$place.new" 2>/dev/null
+    while [ -e "$place.new" ] && [ $tries -lt 50 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+        rm -rf "$place.new" 2>/dev/null
+    done
+    say 'cut short' >>setup.log
+    rm -f setup.pid
+}
+
 say() { printf -- '--- %s\n' "$*"; }
 
 ended() { # ready|failed WHY
@@ -236,6 +256,7 @@ facts() {
 case $dir in *[\'\"\\\$\`]*) fail "a worker's directory cannot have such a name: $dir" ;; esac
 case ${1-} in
     setup) setup && facts ;;
+    clear) clear_setup && facts ;;
     open) open_windows && facts ;;
     look) facts ;;
     state) set_state "$2" "${4-}" "$3" && facts ;;

@@ -39,8 +39,9 @@ async def launch(attempt: Attempt) -> None:
         await carrying.send(attempt)
         work = briefing.compose(attempt, NAMESPACE)
     elif attempt.dispatch is not None:
-        await attempt.dispatch.make_ready(attempt)
-        await carrying.send(attempt)
+        async with attempt.unless_it_shall_end():
+            await attempt.dispatch.make_ready(attempt)
+            await carrying.send(attempt)
         work = attempt.dispatch.compose(attempt, compose(attempt))
     else:
         async with attempt.unless_it_shall_end():

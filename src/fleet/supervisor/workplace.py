@@ -66,6 +66,9 @@ async def undo(attempt: Attempt) -> None:
     spaces = _spaces(attempt)
     try:
         async with asyncio.timeout(UNDO_SECONDS):
+            if attempt.dispatch is not None:
+                await attempt.dispatch.at.give_up_setup()
+                return
             if attempt.task.terms.repository:
                 await spaces.discard(_repository(attempt))
             if attempt.isolation == "worktree":
