@@ -13,7 +13,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 from prometheus_client import CollectorRegistry
 
 from fleet import __version__
-from fleet.api import looking, metrics, reading, steering, streaming
+from fleet.api import dashboard, looking, metrics, reading, steering, streaming
 from fleet.api.answers import on_bug, on_fleet_error, on_http, on_refused
 from fleet.api.desk import Desk
 from fleet.api.gate import Gate
@@ -34,13 +34,16 @@ def make_app(desk: Desk, api: Api) -> ASGIApp:
     """The application behind its gate."""
     registry = CollectorRegistry()
     inner = make_routes(desk, api, registry)
-    return Gate(metrics.Counting(inner, registry), api, desk.tokens, desk.failed)
+    return Gate(metrics.Counting(inner, registry), api, desk.tokens, desk.failed, page=dashboard.parts())
 
 
 def make_routes(desk: Desk | None, api: Api, registry: CollectorRegistry | None = None) -> Litestar:
     """The routes alone; without a desk they can be described and not be used."""
     return Litestar(
-        [*looking.ROUTES, *reading.ROUTES, *steering.ROUTES, *streaming.ROUTES, *metrics.ROUTES],
+        [
+            *(*looking.ROUTES, *reading.ROUTES, *steering.ROUTES, *streaming.ROUTES, *metrics.ROUTES),
+            *dashboard.routes(),
+        ],
         state=State({"desk": desk, "registry": registry}),
         openapi_config=OpenAPIConfig(
             title="Fleet",

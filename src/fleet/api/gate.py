@@ -2,13 +2,14 @@
 
 A page in a browser can send requests to this machine in its user's name, under any host name that it makes point here.
 So the Host must be one of ours and the Origin, where there is one, too; and no request is trusted for where it comes
-from: all but the health check need a token, which browsers do not add by themselves.
+from: all but the health check and the dashboard's files, which tell nothing, need a token, which browsers do not add by
+themselves.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-OPEN_PATHS = frozenset({"/v1/fleet/health"})
+HEALTH = "/v1/fleet/health"
 FAILURES_PER_SECOND = 5.0  # of one address, that show no token or a wrong one
 SECRET_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
 
 
 class Gate:
-    """Wraps the application. `tokens` gives those that are good now; `failed` is told when it cannot."""
+    """Wraps the application. `tokens` gives those that are good now; `failed` is told when it cannot.
+
+    `page` are the paths of files that are the same for everybody, and are given without a token.
+    """
 
     def __init__(
         self,
@@ -41,8 +45,11 @@ class Gate:
         api: Api,
         tokens: Callable[[], Iterable[Token]],
         failed: Callable[[Exception, str], object],
+        *,
+        page: Container[str] = (),
     ) -> None:
         self._app = app
+        self._page = page
         self._tokens = tokens
         self._failed = failed
         self._names = LOOPBACK | {_bracketed(api.host)} | {_bracketed(name) for name in api.names}
@@ -56,10 +63,11 @@ class Gate:
             return  # there are no websockets here, and no lifespan
         try:
             headers = _single(scope["headers"])
-            self._check_place(headers)
+            self._check_place(headers, scope["path"])
             self._check_body(headers, scope["method"])
-            if scope["path"] not in OPEN_PATHS:
+            if scope["path"] != HEALTH:
                 self._check_query(scope["query_string"])
+            if scope["path"] != HEALTH and scope["path"] not in self._page:
                 token = self._shown(headers, scope)
                 self._check_rate(token.name)
                 scope["auth"] = token
@@ -72,15 +80,19 @@ class Gate:
             return
         await self._app(scope, receive, send)
 
-    def _check_place(self, headers: dict[bytes, bytes]) -> None:
+    def _check_place(self, headers: dict[bytes, bytes], path: str) -> None:
         host = _host_of(headers.get(b"host", b"").decode("latin-1"))
         if host not in self._names:
             raise Refused(421, "this is not the host that was asked for", hint="[api] names lists further ones")
         origin = headers.get(b"origin")
         if origin is not None and not self._is_ours(origin.decode("latin-1"), host):
             raise Refused(403, "requests from other origins are refused", hint="[api] origins lists those allowed")
-        if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":
+        if origin is None and headers.get(b"sec-fetch-site") == b"cross-site" and not self._is_visit(headers, path):
             raise Refused(403, "requests from other sites are refused")
+
+    def _is_visit(self, headers: dict[bytes, bytes], path: str) -> bool:
+        """Whether a link, or the file that `fleet dashboard` opens, has led a person to the page, in no frame."""
+        return path in self._page and headers.get(b"sec-fetch-dest") == b"document"
 
     def _is_ours(self, origin: str, host: str) -> bool:
         return origin in self._origins or _host_of(urlsplit(origin).netloc) == host

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 3  # for requests that were begun
 BACKLOG = 2048
 MOST_HEADERS = 32 << 10  # bytes
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # no address that a browser takes
 BESIDE_STREAMS = 1000  # connections that do not follow the events
 
 
@@ -52,8 +53,9 @@ def bind(api: Api) -> socket.socket:
 
 
 def url_of(api: Api, bound: socket.socket) -> str:
-    """Where it can be asked."""
+    """Where it can be asked, from this machine."""
     host, port = bound.getsockname()[:2]
+    host = EVERYWHERE.get(host, host)
     scheme = "https" if api.tls_cert else "http"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 

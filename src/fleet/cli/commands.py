@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 REMOTE = {  # those that work on a fleet that is served elsewhere, too
-    *("add", "answer", "artifacts", "health", "hosts", "inspect", "interrupt", "log", "logs", "questions", "ready"),
+    *("add", "answer", "artifacts", "dashboard", "health", "hosts", "inspect", "interrupt", "log", "logs"),
+    *("questions", "ready"),
     *("receipts", "restart", "run", "show", "status", "stop", "task", "tasks", "top", "verify", "wait", "watch", "why"),
 }
 
@@ -69,7 +70,8 @@ COMMANDS = (
     Command("pool", "pools", "pool", "the workers of pools: status, check, set up, send, attach, release"),
     Command("alert", "alerts", "alert", "test the channels, show a payload, draft an escalation"),
     Command("alert-dry-run", "alerts", "alert_dry_run", "show a payload without its secrets; sends nothing"),
-    Command("serve", "open", "serve", "the API: HTTP and events, for other programs"),
+    Command("serve", "open", "serve", "the dashboard, and the API: HTTP and events, for other programs"),
+    Command("dashboard", "open", "dashboard", "the dashboard of a fleet that is served, in a browser"),
     Command("mcp", "open", "mcp", "the same verbs for manager agents, by MCP"),
     Command("skill", "open", "skill", "the bundled skills for agents: list, install"),
     Command("update", "machines", "update", "update a package on the hosts"),

@@ -1,4 +1,4 @@
-"""Serve the API of this home: runs, tasks, events and every verb, for other programs. Ctrl-C ends it.
+"""Serve this home: a dashboard, and an API with runs, tasks, events and every verb, for programs. Ctrl-C ends it.
 
 It listens on this machine alone unless told otherwise, and every request needs a token: `fleet init` made one, in
 `api-tokens` of the home. `fleet serve token NAME` makes another, for another program or person; what is done with it
@@ -78,9 +78,10 @@ async def serving(api: Api, context: Context, stop: asyncio.Event, note: Callabl
     """Serve this home's API until `stop` is set."""
     from fleet import wiring
     from fleet.api.server import bind, serve, url_of
+    from fleet.config import served
 
     require_tokens(context)
-    with bind(api) as bound:
+    with bind(api) as bound, served.told(context.home, url_of(api, bound)):
         desk = wiring.open_desk(context.home, context.settings, report=note or context.note)
         try:
             await serve(desk, api, bound, stop, lambda: _say(url_of(api, bound), context))
@@ -100,10 +101,12 @@ def _say(url: str, context: Context) -> None:
     import os
 
     if context.json:
-        context.print_json({"url": url, "pid": os.getpid(), "tokens": str(context.home.tokens)})
+        where = {"url": url, "pid": os.getpid(), "tokens": str(context.home.tokens), "dashboard": f"{url}/"}
+        context.print_json(where)
         context.out.flush()
     else:
         context.note(f"Serving {url}/v1/fleet; tokens are in {context.home.tokens}")
+        context.note(f"Dashboard: {url}/ (`fleet dashboard` opens it, with your token)")
         context.err.flush()
 
 

@@ -103,6 +103,16 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "requests"
 
     @property
+    def serving(self) -> Path:
+        """Where this home is served, a file for each process that does."""
+        return self.path / "serving"
+
+    @property
+    def dashboard(self) -> Path:
+        """What a browser is given to open: it leads to the dashboard, with a token."""
+        return self.path / "dashboard.html"
+
+    @property
     def exists(self) -> bool:
         """Whether somebody has made this home."""
         return looks_like_home(self.path)
