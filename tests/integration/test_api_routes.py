@@ -86,6 +86,13 @@ def test_a_run_from_its_spec_to_its_stop(api: Asked) -> None:
     assert last_by(api) == "admin-person"
 
 
+@pytest.mark.parametrize("role", list(Role))
+def test_a_token_learns_what_it_is_good_for(api: Asked, role: Role) -> None:
+    """Whoever asks is told their name and role, so that a page offers only what they may do."""
+    assert api.get("/me", role=role) == {"name": f"{role.value}-person", "role": role.value}
+    assert api.ask("GET", "/v1/fleet/me", role=None).status_code == 401
+
+
 def test_a_spec_that_cannot_be_used_is_told_whole(api: Asked) -> None:
     """Every problem of a spec is told at once, with its path, and nothing enters the queue."""
     found = api.post("/runs", {"name": "x", "tasks": [{"id": "a", "nme": "A"}, {"id": "a", "command": ["true"]}]})

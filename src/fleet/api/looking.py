@@ -11,8 +11,8 @@ from litestar.params import PathParameter, QueryParameter
 from litestar.response import File
 
 from fleet import __version__
-from fleet.api.answers import NEEDS_ADMIN, NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw
-from fleet.api.views import ConfigView, Health, RunList
+from fleet.api.answers import NEEDS_ADMIN, NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw, token_of
+from fleet.api.views import ConfigView, Health, Me, RunList
 from fleet.errors import NotFound, UsageError
 from fleet.front.front import Front
 from fleet.front.views import RunDetail, RunLive
@@ -40,6 +40,13 @@ MOST_LINES = 5000
 def health() -> Response[Health]:
     """Whether the server answers. The one route that needs no token, and so tells nothing else."""
     return answer(Health(status="ok", version=__version__))
+
+
+@get("/v1/fleet/me", tags=["health"], guards=NEEDS_READ, sync_to_thread=False)
+def who_asks(request: Request[Any, Any, Any]) -> Response[Me]:
+    """Whose token was shown, and what it is good for: a program need not offer what would be refused."""
+    token = token_of(request)
+    return answer(Me(name=token.name, role=token.role))
 
 
 @get("/v1/fleet/status", tags=["runs"], guards=NEEDS_READ)
@@ -260,6 +267,7 @@ async def config(request: Request[Any, Any, Any]) -> Response[ConfigView]:
 
 ROUTES = [
     health,
+    who_asks,
     fleet_status,
     whole_board,
     list_runs,

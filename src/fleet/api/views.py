@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from fleet.config.tokens import Role
 from fleet.projections.happened import About
 from fleet.projections.runs import RunView
 
@@ -19,6 +20,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
     status: str
     version: str
+
+
+class Me(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks: the name that stands in the ledger, and the role of the token."""
+
+    name: str
+    role: Role
 
 
 class RunList(msgspec.Struct, frozen=True, kw_only=True):

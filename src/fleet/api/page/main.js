@@ -1,46 +1,118 @@
-// Shows the board as `fleet top` has it, and asks for it again after every event.
-const found = new URLSearchParams(location.hash.slice(1)).get("token");
-if (found) {
-  sessionStorage.setItem("fleet.token", found);
-  history.replaceState(null, "", "/");
+// Owns the life of the page: the token, the events, and which page is shown.
+import { closeAdd, wireAdd } from "./add.js";
+import { dropToken, learnWho, me, onRefused, Problem, setToken, takeToken } from "./api.js";
+import { boardPage } from "./board.js";
+import { byId, put, say } from "./dom.js";
+import { Feed } from "./feed.js";
+import { connection, isLive, seen, showConnection, tellProblem } from "./head.js";
+import { wireKeys } from "./keys.js";
+import { forget, settled } from "./recent.js";
+import { refine, route } from "./route.js";
+import { Refresher } from "./refresh.js";
+import { onDone } from "./steer.js";
+import { tick } from "./words.js";
+
+const PAGES = { board: boardPage };
+const shown = { page: null, name: "" };
+const AGAIN_MS = 2000;
+
+const refresher = new Refresher(async () => {
+  const { page } = shown;
+  const every = await page.look();
+  if (page === shown.page) seen();
+  return every;
+}, failed);
+
+let feed = null;
+
+function follow() {
+  feed = new Feed(
+    (kind, line) => {
+      if (kind === "task.settled") settled(line);
+      refresher.soon();
+    },
+    (state, problem) => {
+      connection(state, problem);
+      if (state === "live") refresher.soon();
+    },
+  );
+  feed.run();
 }
 
-const at = (id) => document.getElementById(id);
-
-async function ask(path) {
-  const answer = await fetch(path, { headers: { authorization: `Bearer ${sessionStorage.getItem("fleet.token")}` } });
-  if (!answer.ok) throw Object.assign(new Error((await answer.json()).detail), { status: answer.status });
-  return answer;
+function failed(problem) {
+  if (!(problem instanceof Problem)) throw problem; // a mistake of ours: the console tells where
+  if (problem.status === 0 && isLive()) feed.again();
+  else if (problem.status !== 0 && problem.status !== 401) tellProblem(problem);
 }
 
-async function draw() {
-  const board = await (await ask("/v1/fleet/board")).json();
-  at("board").textContent = JSON.stringify(board, null, 2);
-}
-
-async function follow() {
-  const reader = (await ask("/v1/fleet/events")).body.getReader();
-  await draw();
-  at("connection").dataset.state = "live";
-  at("connection").textContent = "";
-  while (!(await reader.read()).done) await draw();
-}
-
-async function live() {
-  at("token-form").hidden = Boolean(sessionStorage.getItem("fleet.token"));
-  while (at("token-form").hidden) {
-    await follow().catch((problem) => {
-      at("connection").textContent = problem.message;
-      at("token-form").hidden = problem.status !== 401;
-    });
-    at("connection").dataset.state = "lost";
-    await new Promise((done) => setTimeout(done, 1000));
+// The page that the address names; where it is shown already, it is told what of it is wanted.
+function turn() {
+  const here = route();
+  const name = `${here.page} ${here.id}`;
+  closeAdd();
+  tellProblem(null);
+  byId("filter").value = here.text;
+  for (const link of document.querySelectorAll("[data-nav]")) {
+    link.toggleAttribute("aria-current", link.dataset.nav === here.page);
   }
+  if (name === shown.name) return shown.page.turn(here);
+  shown.page?.close?.();
+  shown.name = name;
+  shown.page = (PAGES[here.page] ?? boardPage)(here);
+  put(byId("main"), shown.page.element);
+  scrollTo(0, 0);
+  return refresher.anew();
 }
 
-at("token-form").addEventListener("submit", (event) => {
+async function begin() {
+  try {
+    await learnWho();
+  } catch (problem) {
+    if (problem.status === 401) return;
+    connection("lost", problem);
+    setTimeout(begin, AGAIN_MS);
+    return;
+  }
+  byId("token-form").hidden = true;
+  document.body.classList.remove("outside");
+  say(byId("who"), `as ${me.name} (${me.role})`);
+  addEventListener("hashchange", turn);
+  turn();
+  follow();
+}
+
+function askForToken(problem) {
+  dropToken();
+  feed?.stop();
+  removeEventListener("hashchange", turn);
+  Object.assign(shown, { page: null, name: "" });
+  forget();
+  put(byId("main"));
+  connection("refused", problem);
+  document.body.classList.add("outside");
+  const form = byId("token-form");
+  form.hidden = false;
+  put(byId("token-problem"), problem ? `${problem.message}. ${problem.hint}` : "");
+  byId("token").focus();
+}
+
+byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  sessionStorage.setItem("fleet.token", at("token").value);
-  live();
+  setToken(byId("token").value);
+  byId("token").value = "";
+  begin();
 });
-live();
+byId("filter").addEventListener("input", (event) => {
+  refine({ text: event.target.value });
+  shown.page?.turn(route());
+});
+onRefused(askForToken);
+onDone(() => refresher.soon());
+wireAdd();
+wireKeys();
+setInterval(() => {
+  tick();
+  showConnection();
+}, 1000);
+if (takeToken()) begin();
+else askForToken(null);

@@ -1,0 +1,101 @@
+// Owns requests: the token, the role that it has, and the problems that the server tells.
+
+const PLACE = "fleet.token";
+const BASE = "/v1/fleet";
+const PATIENCE_MS = 20_000;
+
+// What went wrong, in the server's words (RFC 9457); status 0: it did not answer.
+export class Problem extends Error {
+  constructor(status, { detail = "", title = "", hint = "", problems = [] } = {}) {
+    super(detail || title || `the server answered ${status}`);
+    this.status = status;
+    this.hint = hint;
+    this.problems = problems;
+  }
+}
+
+// Who shows the token, as the server knows it.
+export const me = { name: "", role: "", operates: false };
+
+let refused = () => {};
+
+// Who is told that the token is good no longer.
+export function onRefused(listener) {
+  refused = listener;
+}
+
+// A token that came with the address moves out of it at once: addresses are kept, shown and sent on.
+export function takeToken() {
+  const found = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (found) {
+    setToken(found);
+    history.replaceState(null, "", `${location.pathname}#/`);
+  }
+  return sessionStorage.getItem(PLACE) !== null;
+}
+
+export function setToken(token) {
+  sessionStorage.setItem(PLACE, token.trim());
+}
+
+export function dropToken() {
+  sessionStorage.removeItem(PLACE);
+}
+
+export async function learnWho() {
+  const found = await get("/me");
+  Object.assign(me, found, { operates: found.role !== "read" });
+  document.body.dataset.role = found.role;
+}
+
+export async function ask(path, { method = "GET", headers = {}, body, signal } = {}) {
+  const token = sessionStorage.getItem(PLACE) ?? "";
+  let answer;
+  try {
+    answer = await fetch(BASE + path, {
+      method,
+      body,
+      cache: "no-store",
+      credentials: "omit",
+      headers: { authorization: `Bearer ${token}`, ...headers },
+      signal: signal ?? AbortSignal.timeout(PATIENCE_MS),
+    });
+  } catch (error) {
+    throw new Problem(0, { detail: "the server does not answer", hint: String(error.message ?? error) });
+  }
+  if (answer.ok) return answer;
+  const problem = new Problem(answer.status, await answer.json().catch(() => ({})));
+  if (answer.status === 401) refused(problem);
+  throw problem;
+}
+
+export async function get(path) {
+  return read(await ask(path));
+}
+
+// A change. A key of its own: should the answer be lost on the way, a second sending does nothing twice.
+export async function post(path, body) {
+  const headers = { "content-type": "application/json", "idempotency-key": crypto.randomUUID?.() ?? random() };
+  return read(await ask(path, { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+export async function blob(path) {
+  return (await ask(path)).blob();
+}
+
+export function at(...parts) {
+  return parts.map((part) => `/${encodeURIComponent(part)}`).join("");
+}
+
+async function read(answer) {
+  try {
+    return await answer.json();
+  } catch {
+    throw new Problem(0, { detail: "the answer of the server broke off" });
+  }
+}
+
+// Away from this machine, and without TLS, browsers give no randomUUID.
+function random() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,109 @@
+// Owns the first screen: what needs a person, what runs, what is queued, what came out, and the machines.
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { overview } from "./head.js";
+import { drawMachines, machineTable } from "./machines.js";
+import { Needs } from "./needs.js";
+import { drawRecent, recentTable, taskLink } from "./recent.js";
+import { fits } from "./route.js";
+import { deedsOf } from "./steer.js";
+import { Table } from "./table.js";
+import { ago, count, dollars, lasting, now, rounded, setClock, state } from "./words.js";
+
+const WHILE_RUNNING_MS = 4000; // what a session uses is not in the ledger
+const AT_REST_MS = 15_000;
+
+export function boardPage(here) {
+  const needs = new Needs();
+  const running = runningTable();
+  const queued = queuedTable();
+  const recent = recentTable();
+  const machines = machineTable();
+  const parts = [needs, running, queued, recent, machines];
+  const element = h("div", { "data-page": "board", class: "page" }, parts.map((part) => part.element));
+  const shown = { board: null, machines: null, text: here.text };
+
+  const draw = () => {
+    if (!shown.board) return;
+    const { board, text } = shown;
+    const number = needs.draw(board, shown.machines, text);
+    document.title = number ? `(${number}) Fleet` : "Fleet";
+    const { counts } = board;
+    running.draw(board.running.filter((one) => fits(text, one.id, one.title, one.coder, one.model, where(one))), counts.running + counts.verifying);
+    queued.draw(readyFirst(board.queued).filter((one) => fits(text, one.id, one.title, one.coder)), counts.queued);
+    drawRecent(recent, text);
+    drawMachines(machines, shown, text);
+  };
+
+  return {
+    element,
+    async look() {
+      [shown.board, shown.machines] = await Promise.all([get("/board"), get("/machines")]);
+      setClock(shown.board.at);
+      overview(shown.board);
+      draw();
+      return shown.board.running.length ? WHILE_RUNNING_MS : AT_REST_MS;
+    },
+    turn(there) {
+      shown.text = there.text;
+      draw();
+    },
+  };
+}
+
+function runningTable() {
+  return new Table({
+    name: "running",
+    title: "Running",
+    empty: ["Nothing runs. Put something in the queue: ", h("code", {}, 'fleet add "..."')],
+    columns: [
+      { label: "State", of: (one) => [one.stale ? "stale" : one.state], draw: ([name]) => state(name) },
+      { label: "Task", kind: "wide whole", of: (one) => [one.id, one.title], draw: ([id, title]) => taskLink(id, title) },
+      { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
+      { label: "Where", of: (one) => [one.worker, one.host], draw: ([worker, host]) => h("span", { title: host }, where({ worker, host })) },
+      { label: "For", kind: "right", of: (one) => one.started_at, draw: lasting },
+      { label: "Idle", kind: "right", of: (one) => one.started_at + one.elapsed_ms - one.idle_ms, draw: lasting },
+      { label: "Context", kind: "right", of: (one) => [one.peak_context_tokens, one.context_window], draw: context },
+      { label: "Tokens", kind: "right", of: (one) => rounded(one.tokens) },
+      { label: "Cost", kind: "right", of: (one) => dollars(one.cost_microusd) },
+    ],
+    about: (one) => ({ "data-task": one.id, "data-state": one.state }),
+    deeds: (one) => deedsOf(one.state),
+  });
+}
+
+function queuedTable() {
+  return new Table({
+    name: "queued",
+    title: "Queued",
+    empty: ["Nothing waits. Put something in the queue: ", h("code", {}, 'fleet add "..."')],
+    columns: [
+      { label: "Priority", kind: "right", of: (one) => `P${one.priority}` },
+      { label: "Task", kind: "wide whole", of: (one) => [one.id, one.title], draw: ([id, title]) => taskLink(id, title) },
+      { label: "Coder", of: (one) => one.coder },
+      { label: "Waits for", of: (one) => [one.needs, one.not_before], draw: waits },
+    ],
+    about: (one) => ({ "data-task": one.id, "data-state": "queued" }),
+    deeds: () => deedsOf("queued"),
+  });
+}
+
+function context([peak, window]) {
+  if (!window) return "-";
+  const full = Math.floor(((peak ?? 0) * 100) / window);
+  return [h("meter", { min: 0, max: 100, high: 75, value: full, "aria-hidden": "true" }), ` ${full}%`];
+}
+
+function waits([needs, notBefore]) {
+  if (needs) return count(needs, "task");
+  return notBefore && notBefore > now() ? ago(notBefore) : "a slot";
+}
+
+function readyFirst(queued) {
+  const later = (one) => Number(one.needs > 0 || (one.not_before ?? 0) > now());
+  return [...queued].sort((a, b) => later(a) - later(b));
+}
+
+function where(one) {
+  return one.host.startsWith("local@") ? one.worker : one.host;
+}

@@ -1,0 +1,80 @@
+// Owns how elements are made: text goes in as text alone, so nothing that an agent wrote can become markup.
+
+// An element. Properties: `on` holds listeners by name; true and false set or leave out an attribute.
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "on") {
+      for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+    } else if (value !== false && value !== null && value !== undefined) {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  element.append(...flat(children));
+  return element;
+}
+
+export function put(element, ...children) {
+  element.replaceChildren(...flat(children));
+  return element;
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+// Writes only what differs: a text that is set anew is read out again, and costs a layout.
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function mark(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
+function flat(children) {
+  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+}
+
+// A list that follows its items: an element is made once for each key, and is touched only when its item differs.
+// `make(item)` gives {element, show(item)}; `head` stays before them all.
+export class Rows {
+  constructor(parent, keyOf, make, head = null) {
+    this.parent = parent;
+    this.keyOf = keyOf;
+    this.make = make;
+    this.head = head;
+    this.known = new Map();
+  }
+
+  show(items) {
+    this.leave(new Set(items.map(this.keyOf)));
+    let place = this.head ? this.head.nextElementSibling : this.parent.firstElementChild;
+    for (const item of items) {
+      const row = this.row(item);
+      if (row.element === place) place = place.nextElementSibling;
+      else this.parent.insertBefore(row.element, place);
+    }
+  }
+
+  // What is gone goes first: then nothing that stays has to move, and lose the focus.
+  leave(keys) {
+    for (const [key, row] of this.known) {
+      if (keys.has(key)) continue;
+      row.element.remove();
+      this.known.delete(key);
+    }
+  }
+
+  row(item) {
+    const key = this.keyOf(item);
+    const told = JSON.stringify(item);
+    const row = this.known.get(key) ?? { ...this.make(item), told: "" };
+    this.known.set(key, row);
+    if (row.told !== told) {
+      row.told = told;
+      row.show(item);
+    }
+    return row;
+  }
+}

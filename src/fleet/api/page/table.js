@@ -1,0 +1,95 @@
+// Owns tables of the page: a section with a heading and its count, rows that follow their items, no more than are looked at.
+import { h, mark, put, Rows, say } from "./dom.js";
+import { Controls } from "./steer.js";
+
+const AT_FIRST = 50;
+const FURTHER = 100;
+
+// A part of a page. `empty` is what it says with nothing in it: the next command. Before it has been told, it says nothing:
+// that nothing is there is something to be known.
+export class Section {
+  constructor(name, title, empty) {
+    this.number = h("span", { class: "number" }, "…");
+    this.nothing = h("p", { class: "empty", hidden: true }, empty);
+    this.inside = h("div", { class: "inside", hidden: true });
+    this.further = h("button", { type: "button", class: "further", hidden: true, on: { click: () => this.showMore() } });
+    this.most = AT_FIRST;
+    this.element = h(
+      "section",
+      { "data-section": name, "aria-label": title },
+      h("h2", {}, title, " ", this.number),
+      this.nothing,
+      this.inside,
+      this.further,
+    );
+  }
+
+  // Of what fits the filter as much as is wanted; `total` is how many there are in all.
+  show(items, total, draw) {
+    this.again = () => this.show(items, total, draw);
+    const shown = items.slice(0, this.most);
+    say(this.number, shown.length === total ? `${total}` : `${shown.length} of ${total}`);
+    mark(this.element, "data-number", String(total));
+    this.nothing.hidden = items.length > 0;
+    this.inside.hidden = items.length === 0;
+    const left = items.length - shown.length;
+    this.further.hidden = left === 0;
+    say(this.further, `${left} more`);
+    draw(shown);
+  }
+
+  showMore() {
+    this.most += FURTHER;
+    this.again();
+  }
+}
+
+// A section that is a table. A column is {label, of, draw, wide, kind}: `of(item)` is what it depends on, `draw` makes
+// nodes of it, and is called only when that differs. `about(item)` gives the attributes of a row, `deeds(item)` what can be done.
+export class Table extends Section {
+  constructor({ name, title, empty, columns, keyOf = (item) => item.id, about, deeds = null }) {
+    super(name, title, empty);
+    this.columns = columns;
+    this.about = about;
+    this.deeds = deeds;
+    const heads = columns.map(({ label, kind = "" }) => h("th", { scope: "col", class: kind }, label));
+    const last = deeds && h("th", { scope: "col", class: "doing" }, h("span", { class: "unseen" }, "Steer"));
+    this.table = h("table", {}, h("thead", {}, h("tr", {}, heads, last)));
+    this.inside.append(this.table);
+    this.rows = new Rows(this.table, keyOf, (item) => this.row(item), this.table.tHead);
+  }
+
+  draw(items, total = items.length) {
+    this.show(items, total, (shown) => this.rows.show(shown));
+  }
+
+  row(item) {
+    const cells = this.columns.map(({ label, kind = "" }) => h("td", { class: kind, "data-label": label }));
+    const told = cells.map(() => null);
+    const line = h("tr", { class: "facts" }, cells);
+    const element = h("tbody", { class: "row", tabindex: -1 }, line);
+    const controls = this.deeds && this.controls(item, element, line);
+    const show = (found) => {
+      for (const [name, value] of Object.entries(this.about(found))) mark(element, name, String(value));
+      this.columns.forEach(({ of, draw = (text) => text }, index) => {
+        const value = of(found);
+        const text = JSON.stringify(value);
+        if (text === told[index]) return;
+        told[index] = text;
+        put(cells[index], draw(value, found));
+      });
+      controls?.show(this.deeds(found));
+    };
+    return { element, show };
+  }
+
+  controls(item, element, line) {
+    const span = this.columns.length + 1;
+    const open = h("tr", { class: "open", hidden: true });
+    const controls = new Controls(item.id, (isOpen) => (open.hidden = !isOpen));
+    open.append(h("td", { colspan: span }, controls.place));
+    line.append(h("td", { class: "doing" }, controls.buttons));
+    element.append(open);
+    return controls;
+  }
+}
