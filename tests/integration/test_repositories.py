@@ -84,6 +84,19 @@ def test_where_only_worktrees_are_made_the_checkout_stays(upstream: Path, clone:
     assert git(clone.path, "rev-parse", "HEAD") == first
 
 
+@pytest.mark.parametrize("how", ["fetch", "update"])
+def test_tasks_that_begin_at_once_share_a_clone(upstream: Path, clone: Repository, how: str) -> None:
+    """Each gets the newest commit, though git lets only one of them write it down at a time."""
+    obtain(clone)
+    newest = commit(upstream, "b.txt", "two\n")
+
+    async def all_at_once() -> list[str]:
+        spaces = Workspaces(Under(shell_named("dash")))
+        return await asyncio.gather(*(spaces.obtain(clone, how) for _ in range(6)))  # type: ignore[arg-type]
+
+    assert asyncio.run(all_at_once()) == [newest] * 6
+
+
 def test_another_branch_is_checked_out_only_where_nothing_is_lost(clone: Repository) -> None:
     """A clean checkout is switched; one with uncommitted work is refused, and stays as it is."""
     obtain(clone)

@@ -210,6 +210,24 @@ def test_work_is_merged_into_the_checkout(spaces: Workspaces, repo: Path, tmp_pa
     assert wait(spaces.merge(tree, "land fleet-abc")) == landed
 
 
+def test_work_is_merged_once_another_git_lets_go_of_the_checkout(
+    spaces: Workspaces, repo: Path, tmp_path: Path
+) -> None:
+    """As an editor holds it for a moment to look at it."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "new.txt").write_text("fresh\n")
+    wait(spaces.commit(tree, "fleet-abc: new"))
+    held = repo / ".git" / "index.lock"
+    held.touch()
+
+    async def let_go_later() -> str:
+        asyncio.get_running_loop().call_later(0.5, held.unlink)
+        return await spaces.merge(tree, "land fleet-abc")
+
+    assert wait(let_go_later()) == git(repo, "rev-parse", "HEAD")
+
+
 @pytest.mark.parametrize("how", ["merge", "apply"])
 def test_a_conflict_is_told_and_changes_nothing(spaces: Workspaces, repo: Path, tmp_path: Path, how: str) -> None:
     """The file is named, and the checkout is as it was."""

@@ -73,6 +73,20 @@ git_in() { # DIRECTORY WORD...
     git -C "$directory" "$@"
 }
 
+# Nobody is alone in a repository: what another git holds, or took away, at this moment is had a moment later.
+patiently() { # COMMAND WORD...: what it says is in $said
+    tries=0
+    until said=$("$@" 2>&1); do
+        case $said in
+            *"cannot lock ref"* | *".lock': File exists"* | *"/worktrees/"*"No such file or directory"*) ;;
+            *) return 1 ;;
+        esac
+        tries=$((tries + 1))
+        [ $tries -lt 30 ] || return 1
+        sleep 0.1
+    done
+}
+
 own() { # PATH: where git keeps what belongs to this worktree alone
     git_in "$1" rev-parse --path-format=absolute --git-dir
 }
@@ -94,7 +108,9 @@ away() { # WORD...: git, with another machine
         GIT_SSH_COMMAND='ssh -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15'
         export GIT_SSH_COMMAND
     fi
-    if ! said=$(GIT_HTTP_LOW_SPEED_LIMIT=1 GIT_HTTP_LOW_SPEED_TIME=60 git "$@" 2>&1); then
+    GIT_HTTP_LOW_SPEED_LIMIT=1 GIT_HTTP_LOW_SPEED_TIME=60
+    export GIT_HTTP_LOW_SPEED_LIMIT GIT_HTTP_LOW_SPEED_TIME
+    if ! patiently git "$@"; then
         case $said in
             *"find remote ref"* | *"not found in upstream"*) fail "there is no branch $branch in $url" ;;
         esac
@@ -174,13 +190,13 @@ forward() { # URL BRANCH PATH
         if git_in "$1" rev-parse --verify --quiet "refs/heads/$2" >/dev/null; then set -- "$@" "$2"; else set -- "$@" -b "$2" "$3"; fi
         path=$1 branch=$2 remote=$3
         shift 3
-        said=$(git_in "$path" checkout --quiet "$@" -- 2>&1) || fail "$said"
+        patiently git_in "$path" checkout --quiet "$@" -- || fail "$said"
         set -- "$path" "$branch" "$remote"
     fi
     if git_in "$1" merge-base --is-ancestor "$3" HEAD; then return; fi
     git_in "$1" merge-base --is-ancestor HEAD "$3" ||
         fail "$1 has commits on $2 that $url has not, and lacks others: they must be merged by a person first"
-    said=$(git_in "$1" merge --quiet --ff-only "$3" 2>&1) || fail "$1 cannot be brought forward: $said"
+    patiently git_in "$1" merge --quiet --ff-only "$3" || fail "$1 cannot be brought forward: $said"
 }
 
 make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
@@ -210,31 +226,18 @@ make() { # SOURCE PATH BRANCH BASE BEGIN [FILE...]
     printf '%s\n%s\n' "$prefix" "$(own "$path")"
 }
 
-# Another git that prunes takes what this one has just begun to write down for forgotten: then it is said again.
 add_tree() { # TOP PATH BRANCH BASE
     making=$(own_of "$1" "$2" fleet-making)
     echo $$ >"$making"
-    tries=0
-    until said=$(checked_out "$@"); do
-        tries=$((tries + 1))
-        case $tries:$said in
-            10:*) ;;
-            *"/worktrees/"*"No such file or directory"*)
-                sleep 0.1
-                continue
-                ;;
-        esac
-        rm -f "$making"
-        fail "$said"
-    done
+    patiently checked_out "$@" || { rm -f "$making"; fail "$said"; }
     rm -f "$making"
 }
 
 checked_out() { # TOP PATH BRANCH BASE: a worktree on that branch, which begins at BASE unless it is there
     if git_in "$1" rev-parse --verify --quiet "refs/heads/$3" >/dev/null; then
-        git_in "$1" worktree add --quiet "$2" "$3" 2>&1
+        git_in "$1" worktree add --quiet "$2" "$3"
     else
-        git_in "$1" worktree add --quiet -b "$3" "$2" "$4" 2>&1
+        git_in "$1" worktree add --quiet -b "$3" "$2" "$4"
     fi
 }
 
@@ -333,7 +336,8 @@ by() { # DIRECTORY NAME ADDRESS: who commits there
 commit() { # PATH MESSAGE NAME ADDRESS
     by "$1" "$3" "$4"
     [ -n "$(in_tree "$1" status --porcelain --untracked-files=all | head -n 1)" ] || return 0
-    said=$(in_tree "$1" add -A 2>&1 && git_in "$1" commit --quiet -m "$2" 2>&1) || fail "it cannot be committed: $said"
+    patiently in_tree "$1" add -A || fail "it cannot be committed: $said"
+    patiently git_in "$1" commit --quiet -m "$2" || fail "it cannot be committed: $said"
 }
 
 merge() { # SOURCE REF MESSAGE NAME ADDRESS
@@ -342,7 +346,7 @@ merge() { # SOURCE REF MESSAGE NAME ADDRESS
         git_in "$1" rev-parse HEAD
         return
     fi
-    if ! said=$(git_in "$1" merge --no-edit -m "$3" "$2" 2>&1); then
+    if ! patiently git_in "$1" merge --no-edit -m "$3" "$2"; then
         conflicts=$(git_in "$1" diff --name-only --diff-filter=U)
         if git_in "$1" rev-parse --verify --quiet MERGE_HEAD >/dev/null; then git_in "$1" merge --abort; fi
         [ -z "$conflicts" ] || fail "conflicts in: $(printf '%s' "$conflicts" | tr '\n' ' ')"
@@ -371,7 +375,7 @@ take() { # SOURCE BUNDLE BRANCH REF BASE
     git_in "$1" rev-parse --show-toplevel >/dev/null 2>&1 || fail "$1 is in no git repository"
     git_in "$1" rev-parse --verify --quiet "$5^{commit}" >/dev/null ||
         fail "$1 does not have commit $5, which the work began at: fetch it first, or name another checkout"
-    said=$(git_in "$1" fetch --quiet "$2" "+refs/heads/$3:$4" 2>&1) || fail "$said"
+    patiently git_in "$1" fetch --quiet "$2" "+refs/heads/$3:$4" || fail "$said"
 }
 
 let_go() { # SOURCE REF
@@ -383,8 +387,8 @@ drop() { # PATH BRANCH GRAVE
     dirty=$(in_tree "$1" status --porcelain --untracked-files=all | head -n 5)
     [ -z "$dirty" ] || fail "it has uncommitted work: $(printf '%s' "$dirty" | cut -c4- | tr '\n' ' ')"
     git_in "$1" update-ref "$3" HEAD || fail "the branch cannot be kept"
-    said=$(git --git-dir="$top" worktree remove --force "$1" 2>&1) || fail "$said"
-    said=$(git --git-dir="$top" branch --quiet -D "$2" 2>&1) || fail "$said"
+    patiently git --git-dir="$top" worktree remove --force "$1" || fail "$said"
+    patiently git --git-dir="$top" branch --quiet -D "$2" || fail "$said"
 }
 
 restore() { # SOURCE PATH BRANCH GRAVE
