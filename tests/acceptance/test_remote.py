@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,6 +146,27 @@ def test_looks_are_the_same_elsewhere(pair: Pair) -> None:
     assert pair.same("wait", run).code == 1
 
 
+def test_what_a_task_changed_is_seen_elsewhere(pair: Pair) -> None:
+    """The diff of its worktree, by whoever may look; what looks like a secret does not leave, what is no text does."""
+    repo = pair.cli.cwd / "repo"
+    for words in (["init", "-q", str(repo)], ["-C", str(repo), "commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=ana", "-c", "user.email=ana@example.com", *words], check=True)
+    how = ["--coder", "command", "--isolation", "worktree", "--cwd", str(repo)]
+    plain = pair.cli.add("Plain", "-d", r"echo two >a.txt; printf 'caf\351\n' >b.txt", *how)
+    secret = pair.cli.add("Secret", "-d", r"printf 'key=sk-%s\n' abcdefghijklmnop1234 >c.txt", *how)
+    none = pair.cli.add("None")
+    pair.cli.run("stop", none)
+    pair.cli.ok("run", "--drain")
+    for word in (plain, none, "nope"):
+        for form in ([], ["--json"]):
+            pair.same("task", word, "diff", *form)
+    reader = tokens.add(pair.cli.home, "eve", Role.READ).secret
+    shown = pair.away("task", plain, "diff", token=reader)
+    assert (shown.code, "+two\n" in shown.out, "+caf\\xe9\n" in shown.out) == (0, True, True)
+    assert "+key=sk-abcdefghijklmnop1234\n" in pair.here("task", secret, "diff").out
+    assert "+key=<redacted>\n" in pair.away("task", secret, "diff").out
+
+
 def test_the_health_of_machines_elsewhere(pair: Pair) -> None:
     """No machine is no health; one that was never probed is told once, as unknown, and is exit code 1."""
     done = pair.away("health")
@@ -221,7 +243,6 @@ def test_what_can_go_wrong_on_the_way(pair: Pair, monkeypatch: pytest.MonkeyPatc
         (pair.away("status", token="a b"), 2, "characters that no token has"),
         (pair.away("stop", "--all", token=reader), 1, "this needs the role operate, and eve has read"),
         (pair.away("run", "night.json", "--dry-run"), 2, "--dry-run works on a home here"),
-        (pair.away("task", "x", "diff"), 2, "`fleet task diff` works on a home here"),
         (pair.away("task", "x", "set", "priority=1"), 2, "`fleet task set` works on a home here"),
         (pair.away("run"), 2, "supervising works on a home here"),
         (pair.away("hosts", "drain", "x"), 2, "`fleet hosts drain` works on a home here"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 READERS = 4
+REACHERS = 4
 MOST_CACHED = 256
 
 _encode = msgspec.json.Encoder().encode
@@ -57,11 +58,13 @@ class Desk:
         self._cached: dict[str, bytes] = {}
         self._cached_at = -1
         self._asking = ThreadPoolExecutor(READERS, "api-ask")
+        self._reaching = ThreadPoolExecutor(REACHERS, "api-reach")  # a machine that is silent holds up no other look
         self._acting = ThreadPoolExecutor(1, "api-act")  # one after the other: fleet.jsonl has one writer here
 
     def close(self) -> None:
         """Let go of the store, after what was begun."""
         self._asking.shutdown()
+        self._reaching.shutdown()
         self._acting.shutdown()
         self.hub.close()
         self.store.close()
@@ -73,6 +76,10 @@ class Desk:
     async def look(self, question: Callable[[Front], T]) -> T:
         """Put a question to the front."""
         return await asyncio.get_running_loop().run_in_executor(self._asking, question, self._looks)
+
+    async def reach(self, question: Callable[[Front], T]) -> T:
+        """The same, of a question for which a machine is asked: it may take long."""
+        return await asyncio.get_running_loop().run_in_executor(self._reaching, question, self._looks)
 
     async def seen(self, about: Callable[[Reads], str], question: Callable[[Front], T]) -> tuple[T, int]:
         """The same, and the sequence of the newest event of what it is about: from before, so that it is no newer."""

@@ -11,8 +11,10 @@ from fleet.api.answers import NEEDS_READ, OfRun, Word, answer, checked, desk_of,
 from fleet.api.hub import line_of
 from fleet.api.looking import Limit
 from fleet.api.views import EventLine
+from fleet.errors import Conflict
 from fleet.front.front import Front
-from fleet.front.views import LogView, SupervisorLog, TaskFile, Used
+from fleet.front.views import LogView, SupervisorLog, TaskDiff, TaskFile, Used
+from fleet.policy.redaction import redacted
 from fleet.projections.happened import Names
 from fleet.projections.hosts import HostView
 from fleet.projections.machines import Machines
@@ -22,6 +24,7 @@ from fleet.projections.supervision import Supervision
 from fleet.store.reads import Reads
 
 MOST_BYTES = 1 << 20
+MOST_DIFF = 8 << 20
 BYTES = "application/octet-stream"
 OfTask = Annotated[str | None, QueryParameter(min_length=1, max_length=256, description="Of this task alone.")]
 
@@ -78,6 +81,21 @@ async def file_of_task(
     """What the agent of a task wrote of it, or its program complained about; no text where there is none yet."""
     word = checked(task_id)
     return answer(await desk_of(request).look(lambda front: front.file(word, what)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/diff", tags=["tasks"], guards=NEEDS_READ)
+async def diff_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[TaskDiff]:
+    """What a task changed in its own worktree, committed or not; what looks like a secret in it is put out."""
+    word = checked(task_id)
+
+    def look(front: Front) -> TaskDiff:
+        found = front.diff(word)
+        if len(found.diff) > MOST_DIFF:
+            hint = f"look at it where the home is: fleet task {found.task} diff"
+            raise Conflict(f"what {found.task} changed is more than {MOST_DIFF >> 20} MiB", hint=hint)
+        return redacted(found)
+
+    return answer(await desk_of(request).reach(look))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/events", tags=["tasks"], guards=NEEDS_READ)
@@ -156,6 +174,7 @@ ROUTES = [
     log_of_task,
     bytes_of_log,
     file_of_task,
+    diff_of_task,
     events_of_task,
     used,
     receipts,

@@ -60,7 +60,11 @@ class Context:
         if self.url:
             return self.away
         return wiring.open_front(
-            self.home, lambda: self.settings, reads=lambda: self.reads, control=lambda _: self.control
+            self.home,
+            lambda: self.settings,
+            reads=lambda: self.reads,
+            control=lambda _: self.control,
+            landing=lambda: self.landing,
         )
 
     @cached_property

@@ -56,9 +56,8 @@ def live_help(context: Context) -> str:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the file, the events, or the task after the change."""
-    if args.what in ("set", "diff"):
-        context.here(f"`fleet task {args.what}`")
     if args.what == "set":
+        context.here("`fleet task set`")
         return _set(args, context)
     if args.pairs:
         raise UsageError(f"`{args.pairs[0]}`: only `set` takes values")
@@ -107,11 +106,11 @@ def _events(word: str, context: Context) -> int:
 
 
 def _diff(word: str, context: Context) -> int:
-    text = context.landing.diff(word)
+    found = context.front.diff(word)
     if context.json:
-        context.print_json({"task": context.reads.find(word).uid, "diff": text})
+        context.print_json(found)
     else:
-        context.out.write(text)
+        context.out.write(found.diff)
     return 0
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from fleet.config.home import Home
-from fleet.errors import Conflict, NotFound
+from fleet.errors import Conflict, NotFound, TransportError
 from fleet.hosts.kinds import state_directory, working_directory
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
@@ -82,6 +82,7 @@ class Landing:
         machine: str,
         reach: Callable[[str], Reach | None],
         open_transport: Callable[[Reach], Transport],
+        look_seconds: float | None = None,
     ) -> None:
         self._store = store
         self._home = home
@@ -89,6 +90,7 @@ class Landing:
         self._machine = machine
         self._reach = reach
         self._open = open_transport
+        self._look_seconds = look_seconds  # that a look at a machine may take; None: as long as it takes
 
     def close(self) -> None:
         """Let go of the store."""
@@ -98,8 +100,13 @@ class Landing:
         """All that a task changed in its worktree, committed or not."""
 
         async def ask(yard: Yard, tree: Worktree, task: Task) -> str:
-            await _present(yard, tree, task)
-            return await yard.spaces.diff(tree)
+            try:
+                async with asyncio.timeout(self._look_seconds):
+                    await _present(yard, tree, task)
+                    return await yard.spaces.diff(tree)
+            except TimeoutError as exc:
+                where = yard.host or "this machine"
+                raise TransportError(f"{where} did not tell it within {self._look_seconds:.0f} s") from exc
 
         task = self._store.find(word)
         yard, tree = self._place(task)

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
     from fleet.front.following import Following
-    from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, TaskFile, Used
+    from fleet.front.views import (
+        Add,
+        Created,
+        Decided,
+        LogView,
+        RunDetail,
+        RunLive,
+        SupervisorLog,
+        TaskDiff,
+        TaskFile,
+        Used,
+    )
     from fleet.model.event import Entry
     from fleet.model.intent import Intent
     from fleet.model.states import TaskState
@@ -73,6 +84,8 @@ class Front(Protocol):
     def open_log(self, view: LogView) -> BinaryIO: ...
 
     def file(self, word: str, what: str) -> TaskFile: ...
+
+    def diff(self, word: str) -> TaskDiff: ...
 
     def history(self, word: str) -> list[Entry]: ...
 

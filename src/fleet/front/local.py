@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fleet.config.settings import Settings
     from fleet.config.specs.document import Document
     from fleet.control.control import Control
+    from fleet.control.landing import Landing
     from fleet.control.specs import Coders
     from fleet.front.views import Add, Created, Decided
     from fleet.model.intent import Intent
@@ -30,12 +31,13 @@ class LocalFront(LocalLooks):
         settings: Callable[[], Settings],
         reads: Callable[[], Reads],
         control: Callable[[str], Control],
+        landing: Callable[[], Landing],
         coders: Callable[[Settings, str | None], Coders],
         base: Callable[[], str],
         by: str = "",
         close: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(home, settings, reads)
+        super().__init__(home, settings=settings, reads=reads, landing=landing)
         self._open_control = control  # in somebody's name; "": of whoever runs this
         self._coders = coders
         self._base = base  # where the relative directories of a spec begin
@@ -49,6 +51,7 @@ class LocalFront(LocalLooks):
             settings=self._settings,
             reads=self._reads,
             control=self._open_control,
+            landing=self._landing,
             coders=self._coders,
             base=self._base,
             by=by,

@@ -11,8 +11,9 @@ from fleet.errors import FleetError, NotFound
 if TYPE_CHECKING:
     from fleet.config.home import Home
     from fleet.config.settings import Settings
+    from fleet.control.landing import Landing
     from fleet.front.following import LocalFollowing
-    from fleet.front.views import LogView, RunDetail, RunLive, SupervisorLog, TaskFile, Used
+    from fleet.front.views import LogView, RunDetail, RunLive, SupervisorLog, TaskDiff, TaskFile, Used
     from fleet.model.event import Entry
     from fleet.model.states import TaskState
     from fleet.model.task import Task
@@ -35,10 +36,18 @@ if TYPE_CHECKING:
 class LocalLooks:
     """What it needs is made when it is first asked for: a look opens nothing for writing."""
 
-    def __init__(self, home: Home, settings: Callable[[], Settings], reads: Callable[[], Reads]) -> None:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        settings: Callable[[], Settings],
+        reads: Callable[[], Reads],
+        landing: Callable[[], Landing],
+    ) -> None:
         self._home = home
         self._settings = settings
         self._reads = reads
+        self._landing = landing
 
     def counts(self) -> dict[str, int]:
         """How many tasks are in which state."""
@@ -148,6 +157,13 @@ class LocalLooks:
         from fleet.front.logs import task_file
 
         return task_file(self._home, self.log_view(word).task, what)
+
+    def diff(self, word: str) -> TaskDiff:
+        """What a task changed in its own worktree, on whatever machine that is. What is no text is shown as escapes."""
+        from fleet.front.views import TaskDiff
+
+        said = self._landing().diff(word).encode("utf-8", "surrogateescape")
+        return TaskDiff(task=self._reads().find(word).uid, diff=said.decode("utf-8", "backslashreplace"))
 
     def history(self, word: str) -> list[Entry]:
         """All events of a task, in order."""

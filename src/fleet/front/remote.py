@@ -13,7 +13,18 @@ import msgspec
 from fleet.errors import Conflict, NotFound, UsageError
 from fleet.front.client import Client
 from fleet.front.stream import Line, Stream, entry_of
-from fleet.front.views import Add, Created, Decided, LogView, RunDetail, RunLive, SupervisorLog, TaskFile, Used
+from fleet.front.views import (
+    Add,
+    Created,
+    Decided,
+    LogView,
+    RunDetail,
+    RunLive,
+    SupervisorLog,
+    TaskDiff,
+    TaskFile,
+    Used,
+)
 from fleet.model.intent import Intent
 from fleet.projections.board import Board
 from fleet.projections.hosts import HostView
@@ -134,6 +145,10 @@ class RemoteFront:
     def file(self, word: str, what: str) -> TaskFile:
         """What the agent of a task wrote of it (plan, knowledge, qa), or its program complained about (stderr)."""
         return self._client.get(TaskFile, "tasks", word, "files", what)
+
+    def diff(self, word: str) -> TaskDiff:
+        """What a task changed in its own worktree."""
+        return self._client.get(TaskDiff, "tasks", word, "diff")
 
     def history(self, word: str) -> list[Entry]:
         """All events of a task, in order."""

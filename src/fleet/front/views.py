@@ -56,6 +56,13 @@ class TaskFile(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None
 
 
+class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task changed in its own worktree."""
+
+    task: str
+    diff: str
+
+
 class Used(msgspec.Struct, frozen=True, kw_only=True):
     """What a session has used so far."""
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from fleet.supervisor.journal import Echo
     from fleet.supervisor.messenger import Messenger
 
+LOOK_SECONDS = 50.0  # at a machine, for somebody elsewhere, who waits a minute for an answer
+
 
 def open_control(home: Home, settings: Settings, *, by: str | None = None) -> Control:
     """Every verb that a person can issue, in the name of whoever runs this."""
@@ -75,6 +77,7 @@ def open_desk(home: Home, settings: Settings, *, report: Callable[[str], object]
             current,
             reads=lambda: over,
             control=lambda name: make_control(home, current(), over, by=name, after=after),
+            landing=lambda: make_landing(home, current(), over, look_seconds=LOOK_SECONDS),
         ).named(by)
 
     return Desk(home, current, store=store, front=front, report=report)
@@ -86,6 +89,7 @@ def open_front(
     *,
     reads: Callable[[], Reads] | None = None,
     control: Callable[[str], Control] | None = None,
+    landing: Callable[[], Landing] | None = None,
 ) -> LocalFront:
     """The front of a home here, over what is open already; else each is opened when it is first asked for."""
     import os
@@ -102,6 +106,7 @@ def open_front(
         settings=settings,
         reads=reads or cache(lambda: opened.enter_context(closing(open_reads(home, settings())))),
         control=control or (lambda by: make_control(home, settings(), store(), by=by or whoami(), after=after())),
+        landing=landing or (lambda: make_landing(home, settings(), store())),
         coders=checked_coders,
         base=os.getcwd,
         close=opened.close,
@@ -125,11 +130,15 @@ def open_remote(url: str, token_env: str, *, insecure: bool) -> RemoteFront:
 
 def open_landing(home: Home, settings: Settings) -> Landing:
     """The verbs of worktrees, here and on other machines, in the name of whoever runs this."""
+    return make_landing(home, settings, open_store(home, settings))
+
+
+def make_landing(home: Home, settings: Settings, store: Store, *, look_seconds: float | None = None) -> Landing:
+    """The same over a store that is open; `look_seconds` bounds what a look may take."""
     from fleet.control.landing import Landing
     from fleet.hosts.machine import local_host
     from fleet.policy.placement import reach_of
 
-    store = open_store(home, settings)
     return Landing(
         store,
         home,
@@ -137,6 +146,7 @@ def open_landing(home: Home, settings: Settings) -> Landing:
         machine=local_host(),
         reach=lambda name: reach_of(name, settings, store.run),
         open_transport=lambda reach: open_transport(reach, settings, home),
+        look_seconds=look_seconds,
     )
 
 
