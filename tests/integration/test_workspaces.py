@@ -144,6 +144,22 @@ def test_a_worktree_is_made_though_git_prunes_its_record_meanwhile(
         pruning.wait(10)
 
 
+def test_worktrees_of_one_repository_are_made_and_dropped_at_once(
+    spaces: Workspaces, repo: Path, tmp_path: Path
+) -> None:
+    """Git reads the records of all of them, also of those that are half made."""
+    trees = [Worktree.of(f"fleet-{number}", str(repo), str(tmp_path / "state")) for number in range(8)]
+
+    async def all_at_once() -> list[str]:
+        made = await asyncio.gather(*(spaces.make(tree) for tree in trees))
+        await asyncio.gather(*(spaces.drop(tree) for tree in trees))
+        return [each.cwd for each in made]
+
+    assert wait(all_at_once()) == [tree.path for tree in trees]
+    assert git(repo, "worktree", "list", "--porcelain").count("worktree ") == 1
+    assert git(repo, "branch", "--list", "fleet/*") == ""
+
+
 @pytest.mark.parametrize("gone", ["fleet-abc", "."])
 def test_a_worktree_that_was_removed_by_hand_is_made_anew(
     spaces: Workspaces, repo: Path, tmp_path: Path, gone: str

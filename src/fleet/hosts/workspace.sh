@@ -78,7 +78,8 @@ patiently() { # COMMAND WORD...: what it says is in $said
     tries=0
     until said=$("$@" 2>&1); do
         case $said in
-            *"cannot lock ref"* | *".lock': File exists"* | *"/worktrees/"*"No such file or directory"*) ;;
+            *"cannot lock ref"* | *".lock': File exists"*) ;;
+            *"/worktrees/"*"No such file or directory"* | *"failed to read "*"/worktrees/"*) ;; # one that is half made
             *) return 1 ;;
         esac
         tries=$((tries + 1))
@@ -245,7 +246,7 @@ checked_out() { # TOP PATH BRANCH BASE: a worktree on that branch, which begins 
 forget() { # TOP PATH
     [ ! -e "$2" ] || return 0
     mkdir -p "$(dirname "$2")" || fail "$2 cannot be made"
-    git_in "$1" worktree remove --force "$2" 2>/dev/null
+    patiently git_in "$1" worktree remove --force "$2"
     record=$(own_of "$1" "$2" record)
     if [ -d "$record" ] && [ ! -e "$record/gitdir" ]; then rm -rf "$record"; fi # its making was cut off at once
 }
