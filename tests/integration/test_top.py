@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Unmount
+from textual.message import Message
 from textual.pilot import Pilot
 
 from fleet.cli.screen.app import Top
@@ -250,6 +252,24 @@ def test_attaching_without_a_terminal_of_its_own(home: Home, store: Store) -> No
                 await until(pilot, lambda text, words=words: f"fleet --home {home.path} {words}" in text)  # type: ignore[misc]
 
     do(scene)
+
+
+def test_what_comes_while_it_ends_is_not_drawn(home: Home, store: Store) -> None:
+    """A look, or the answer to a deed, that comes while the screen goes is no error: nobody sees it any more."""
+    app = Top(Desk(home, machine="local@here"), clock=lambda: LATER)
+    came: list[str] = []
+
+    def late(message: Message) -> None:
+        if isinstance(message, Unmount) and not app.is_running:
+            came.append(type(message).__name__)
+            app.say("too late")
+
+    async def scene() -> None:
+        async with app.run_test(message_hook=late) as pilot:
+            await until(pilot, lambda text: "NEEDS YOU" in text)
+
+    do(scene)
+    assert came
 
 
 def test_filtering(home: Home, store: Store) -> None:

@@ -97,10 +97,11 @@ class Top(App[None]):
 
     async def _seen(self) -> None:
         self._draw()
-        await self._read_on()
+        if self.is_running:
+            await self._read_on()
 
     def _draw(self) -> None:
-        if not self.screen_stack:  # on the way out: a look may end later than the screen
+        if not self.is_running:  # on the way out: a look may end later than the screen, which goes piece by piece
             return
         board, width = self._looking.board, self.size.width
         self._line("#message", self._looking.trouble or self._said or (f"filter: {self._only}" if self._only else ""))
