@@ -137,11 +137,11 @@ def test_a_reboot_loses_nothing(tmp_path: Path, chance: random.Random) -> None:
 def test_a_frozen_supervisor_is_fenced(tmp_path: Path, postgres_url: str, where: str) -> None:
     """A supervisor that is frozen past its lease loses its sessions to another, and finishes nothing when it thaws."""
     campaign = Campaign(tmp_path, store_url=postgres_url, schema=f"chaos_{time.time_ns()}")
-    with campaign.supervisor("--lease", "1.5") as frozen:
+    with campaign.supervisor("--lease", "3") as frozen:
         campaign.add(4, lines=120)
         campaign.speaking(4)
         _freeze(frozen, postgres_url, where)
-        with campaign.supervisor("--lease", "1.5") as other:
+        with campaign.supervisor("--lease", "15") as other:  # longer than a transaction that hangs may hold it up
             until(lambda: _adopted(campaign), "a takeover")
             frozen.send_signal(signal.SIGCONT)
             assert frozen.wait(20) != 0
