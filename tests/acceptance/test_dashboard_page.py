@@ -1,0 +1,200 @@
+"""The dashboard in a real browser, over a real home that is supervised and served: what a person sees and can do."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet.config.home import Home
+from tests.acceptance.test_serve import SECONDS, served
+from tests.support.browser import Chromium, Page, chromium
+from tests.support.cli import Cli, line_from
+from tests.support.session_host import until
+
+MARKUP = "<img src=x onerror=\"document.title='broken in'\"><script>document.title='broken in'</script><b>bold</b>"
+
+
+class Fleet:
+    """A home with a task that runs, one that asks and one that is done, supervised and served by one process."""
+
+    def __init__(self, cli: Cli) -> None:
+        self.cli = cli
+        self.running = self.add("Write the manual", {"say": "at work"}, {"hang": True})
+        self.asking = self.add("Choose the currency", {"ask": "Which currency?"})
+        self.done = self.add("Read the code", {"say": "read"})
+
+    def add(self, title: str, *steps: dict[str, Any]) -> str:
+        """A task whose agent does these steps, in a directory of its own: two do not write in one at a time."""
+        directory = Path(tempfile.mkdtemp(dir=self.cli.path))
+        return self.cli.add(title, "--coder", "scripted", "-d", f"\n@@scripted {json.dumps(steps)}", cwd=directory)
+
+    def state(self, uid: str) -> str:
+        """The state of a task."""
+        return str(self.cli.json("show", uid)["data"][0]["fleet"]["state"])
+
+    def is_set_up(self) -> bool:
+        """Whether each has come to where it stays."""
+        counts = self.cli.json("status")["counts"]
+        return [counts[each] for each in ("running", "blocked", "completed")] == [1, 1, 1]
+
+    def link(self, role: str = "admin") -> str:
+        """What leads to the page, with a token of a role."""
+        return str(self.cli.json("dashboard", "--role", role)["link"])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    """One browser for all: each test has a window of its own."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Chromium) -> Iterator[Page]:
+    """A window."""
+    with browser.page() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def fleet(new_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """It, while its supervisor serves it too."""
+    cli = Cli(tmp_path_factory.mktemp("fleet"))
+    shutil.copytree(new_home.path, cli.home.path)
+    cli.ok("config", "set", "api.port=0")
+    cli.ok("serve", "token", "wall", "--role", "read")
+    found = Fleet(cli)
+    with cli.started("run", "--serve", "--stop-agents") as process:
+        try:
+            until(found.is_set_up, "the work", seconds=60)
+            yield found
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=SECONDS)
+
+
+def of(uid: str, section: str = "") -> str:
+    """How a task is found in the page."""
+    return f'{f"[data-section={section}] " if section else ""}[data-task="{uid}"]'
+
+
+def test_it_opens_with_what_there_is(fleet: Fleet, page: Page) -> None:
+    """By the file that `fleet dashboard` gives a browser: what runs, asks and is done is there; nothing is amiss."""
+    link = fleet.link()
+    origin, _, token = link.partition("/#token=")
+    fleet.cli.ok("dashboard", env={"BROWSER": "true"})
+    page.visit(fleet.cli.home.dashboard.as_uri())
+    page.see("#connection[data-state=live]")
+    page.see(of(fleet.running, "running"), "Write the manual")
+    page.see(of(fleet.asking, "needs-you"), "Which currency?")
+    page.see(of(fleet.done, "recent"), "Read the code")
+    page.see("[data-section=machines]")
+    assert page.get("location.href").startswith(f"{origin}/")
+    assert token not in page.get("location.href")
+    assert token not in page.get("document.documentElement.outerHTML")
+    assert page.get("document.cookie") == ""
+    asked = [each["url"].partition("#")[0] for each in page.requests]
+    assert [url for url in asked if not url.startswith(f"{origin}/")] == [fleet.cli.home.dashboard.as_uri()]
+    assert [url for url in asked if token in url] == []
+    assert page.complaints == []
+
+
+def test_what_happens_shows_without_a_reload(fleet: Fleet, page: Page) -> None:
+    """A task that is added elsewhere appears by itself, its title as the text that it is, whatever stands in it."""
+    page.visit(fleet.link())
+    page.see("#connection[data-state=live]")
+    uid = fleet.add(MARKUP, {"say": "done"})
+    page.see(of(uid), MARKUP)
+    assert page.get(f"document.querySelector({json.dumps(of(uid))}).querySelectorAll('img, script, b').length") == 0
+    assert "broken in" not in page.get("document.title")
+    page.see(of(uid, "recent"), MARKUP)
+    assert len([each for each in page.requests if re.fullmatch(r"https?://[^/]+/(#.*)?", each["url"])]) == 1
+    assert page.complaints == []
+
+
+def test_a_question_is_answered(fleet: Fleet, page: Page) -> None:
+    """What is typed there reaches the agent, and stands in the ledger under the name of the token."""
+    uid = fleet.add("Choose the harbour", {"ask": "Which harbour?"})
+    page.visit(fleet.link())
+    page.see(of(uid, "needs-you"), "Which harbour?")
+    page.type(f"{of(uid, 'needs-you')} form[data-confirm=answer] [name=text]", "Hamburg, <b>please</b>")
+    page.click(f"{of(uid, 'needs-you')} form[data-confirm=answer] [data-confirm-yes]")
+    until(lambda: "Hamburg, <b>please</b>" in fleet.cli.ok("task", uid, "qa").out, "the answer")
+    assert re.search(r"task\.answered.*\(ana\)", fleet.cli.ok("ledger", "tail", "-n", "100").out)
+    assert page.complaints == []
+
+
+def test_a_task_is_stopped_after_a_second_word(fleet: Fleet, page: Page) -> None:
+    """A press asks first, and does nothing when it is taken back; the second one stops it, with the reason given."""
+    uid = fleet.add("Dig a hole", {"hang": True})
+    page.visit(fleet.link())
+    row = of(uid, "running")
+    page.click(f"{row} [data-action=stop]")
+    page.click("form[data-confirm=stop] [data-confirm-no]")
+    page.click(f"{row} [data-action=stop]")
+    assert fleet.state(uid) == "running"
+    page.type("form[data-confirm=stop] [name=reason]", "deep enough")
+    page.click("form[data-confirm=stop] [data-confirm-yes]")
+    page.until(f"!document.querySelector({json.dumps(row)})")
+    assert fleet.state(uid) == "cancelled"
+    assert "deep enough" in fleet.cli.ok("task", uid, "events").out
+    assert page.complaints == []
+
+
+def test_with_a_read_token_nothing_can_be_changed(fleet: Fleet, page: Page) -> None:
+    """The same is seen, and nothing is there to press."""
+    page.visit(fleet.link("read"))
+    page.see("#connection[data-state=live]")
+    page.see("body[data-role=read]")
+    page.see(of(fleet.asking, "needs-you"), "Which currency?")
+    page.see(of(fleet.running, "running"))
+    seen = (
+        "[...document.querySelectorAll('[data-action], [data-confirm], #add')].filter((one) => one.checkVisibility())"
+    )
+    assert page.get(f"{seen}.length") == 0
+    assert page.complaints == []
+
+
+def test_without_a_good_token_it_asks_for_one(fleet: Fleet, page: Page) -> None:
+    """No token: it asks, and shows nothing else. A wrong one: it says so, and asks again. A good one: it shows all."""
+    url, _, token = fleet.link().partition("#token=")
+    page.visit(url)
+    page.see("#token-form")
+    assert "Write the manual" not in page.text()
+    assert page.complaints == []
+    page.type("#token", "flt_" + "x" * 43)
+    page.click("#token-form button")
+    page.see("#token-problem", "no good token")
+    page.type("#token", token)
+    page.click("#token-form button")
+    page.see(of(fleet.running, "running"), "Write the manual")
+    assert not page.get("document.querySelector('#token-form').checkVisibility()")
+    assert token not in page.get("location.href")
+    page.ask("Page.reload")
+    page.see(of(fleet.running, "running"), "Write the manual")  # the tab remembers it
+
+
+def test_the_server_goes_away_and_comes_back(cli: Cli, page: Page) -> None:
+    """It says that what is shown is old, and goes on by itself with what happened meanwhile."""
+    cli.add("one")
+    with served(cli) as (client, process):
+        page.visit(str(cli.json("dashboard")["link"]))
+        page.see("[data-section=queued] [data-task]", "one")
+        page.see("#connection[data-state=live]")
+        process.send_signal(signal.SIGKILL)
+        process.wait(SECONDS)
+        page.see("#connection[data-state=lost]")
+        page.see("[data-section=queued] [data-task]", "one")
+    cli.add("two")
+    with cli.started("serve", "--port", str(client.base_url.port)) as process:
+        assert line_from(process.stderr, seconds=SECONDS).startswith("Serving ")
+        page.see("#connection[data-state=live]")
+        page.see("[data-section=queued] [data-task]", "two")
