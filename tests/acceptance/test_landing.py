@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,16 @@ def test_work_is_looked_at_and_landed(at_work: Cli) -> None:
     assert f"{uid}: Change a" in git(at_work, "log", "--format=%s")
     assert at_work.json("worktrees") == []
     assert "landed in" in at_work.ok("task", uid, "events").out
+
+
+def test_tasks_that_are_landed_at_once_are_all_there(at_work: Cli) -> None:
+    """One after the other: no merge meets another half done."""
+    uids = [worked(at_work, f"echo {name} >{name}.txt") for name in ("b", "c", "d", "e")]
+    with ThreadPoolExecutor() as together:
+        done = list(together.map(lambda uid: at_work.run("land", uid), uids))
+    assert [each.code for each in done] == [0] * 4, done
+    assert git(at_work, "ls-files").split() == ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt"]
+    assert git(at_work, "status", "--porcelain") == ""
 
 
 def test_a_conflict_is_an_error_that_names_the_file_and_changes_nothing(at_work: Cli) -> None:

@@ -261,6 +261,42 @@ def test_a_conflict_is_told_and_changes_nothing(spaces: Workspaces, repo: Path, 
     assert git(repo, "status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("how", ["merge", "apply"])
+def test_what_a_person_is_merging_is_left_to_them(spaces: Workspaces, repo: Path, tmp_path: Path, how: str) -> None:
+    """Half resolved, and not thrown away because somebody lands a task."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "new.txt").write_text("fresh\n")
+    wait(spaces.commit(tree, "fleet-abc: new"))
+    for branch, text in (("side", "theirs\n"), ("main", "ours\n")):
+        git(repo, "checkout", "-q", "-B", branch, "main")
+        (repo / "a.txt").write_text(text)
+        git(repo, "commit", "-qam", branch)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(repo, "merge", "side")
+    (repo / "a.txt").write_text("resolved\n")
+    with pytest.raises(Conflict, match="in the middle of something else"):
+        wait(spaces.merge(tree, "land") if how == "merge" else spaces.apply(tree))
+    assert (repo / "a.txt").read_text() == "resolved\n"
+    assert git(repo, "rev-parse", "MERGE_HEAD") == git(repo, "rev-parse", "side")
+
+
+def test_uncommitted_work_beside_a_conflict_is_not_touched(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """The conflict is found before any file is."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "a.txt").write_text("theirs\n")
+    wait(spaces.commit(tree, "fleet-abc: new"))
+    (repo / "a.txt").write_text("ours\n")
+    git(repo, "commit", "-qam", "ours")
+    (repo / "sub" / "b.txt").write_text("at work\n")
+    before = (repo / "a.txt").stat().st_ino
+    with pytest.raises(Conflict, match=r"conflicts in: a\.txt"):
+        wait(spaces.merge(tree, "land"))
+    assert (repo / "sub" / "b.txt").read_text() == "at work\n"
+    assert (repo / "a.txt").stat().st_ino == before
+
+
 def test_a_difference_can_be_applied_without_a_commit(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
     """The files change, the history does not."""
     tree = tree_of(repo, tmp_path)

@@ -6,9 +6,11 @@ A worktree is on the machine that the task ran on, and so are its branch and the
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
@@ -119,7 +121,8 @@ class Landing:
         """
         task = self._store.find(word)
         yard, tree = self._place(task)
-        return asyncio.run(self._land(task, yard, tree, how, into, keep=keep))
+        with self._alone():
+            return asyncio.run(self._land(task, yard, tree, how, into, keep=keep))
 
     def standing(self, host: str = "") -> list[Tree]:
         """Every worktree that is on this machine, or on another."""
@@ -145,6 +148,16 @@ class Landing:
         yard, tree = self._place(task)
         asyncio.run(yard.spaces.restore(tree))
         return Dropped(task=task.uid, host=yard.host, path=tree.path, branch=tree.branch)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One landing of a home at a time: two merges in one checkout would undo each other."""
+        fd = os.open(self._home.path / "landing.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
 
     async def _land(self, task: Task, yard: Yard, tree: Worktree, how: How, into: str | None, *, keep: bool) -> Landed:
         await _present(yard, tree, task)

@@ -347,6 +347,8 @@ merge() { # SOURCE REF MESSAGE NAME ADDRESS
         git_in "$1" rev-parse HEAD
         return
     fi
+    refuse_unfinished "$1"
+    forecast "$1" "$2"
     if ! patiently git_in "$1" merge --no-edit -m "$3" "$2"; then
         conflicts=$(git_in "$1" diff --name-only --diff-filter=U)
         if git_in "$1" rev-parse --verify --quiet MERGE_HEAD >/dev/null; then git_in "$1" merge --abort; fi
@@ -356,8 +358,21 @@ merge() { # SOURCE REF MESSAGE NAME ADDRESS
     git_in "$1" rev-parse HEAD
 }
 
+refuse_unfinished() { # SOURCE: what a person has begun there is theirs to end
+    its=$(own "$1")
+    for begun in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply; do
+        [ ! -e "$its/$begun" ] || fail "$1 is in the middle of something else (git status tells what): end that first"
+    done
+}
+
+forecast() { # SOURCE REF: conflicts are found without touching a file; a git that cannot (before 2.38) finds them on the way
+    found=$(git_in "$1" merge-tree --write-tree --name-only --no-messages HEAD "$2" 2>/dev/null)
+    [ $? -ne 1 ] || fail "conflicts in: $(printf '%s' "$found" | sed 1d | tr '\n' ' ')"
+}
+
 apply() { # SOURCE REF BASE
     top=$(git_in "$1" rev-parse --show-toplevel)
+    refuse_unfinished "$1"
     patch=$(mktemp) || fail "no temporary file can be made"
     git_in "$top" diff --binary "$3" "$2" >"$patch"
     if [ -s "$patch" ] && ! said=$(git_in "$top" apply --check "$patch" 2>&1 && git_in "$top" apply "$patch" 2>&1); then
