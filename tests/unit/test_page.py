@@ -33,6 +33,11 @@ def imports(module: Path) -> list[str]:
     return IMPORT.findall(module.read_text())
 
 
+def exports(module: Path) -> list[str]:
+    """What a module offers to others."""
+    return re.findall(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", module.read_text(), re.MULTILINE)
+
+
 class Tags(HTMLParser):
     """Every tag of a page, with its attributes."""
 
@@ -60,12 +65,21 @@ def test_what_a_module_imports_is_there(module: Path) -> None:
     text = module.read_text()
     assert len(imports(module)) == len(re.findall(r"^import ", text, re.MULTILINE))
     for names, name in re.findall(r'^import \{([^}]*)\} from "\./([a-z]+\.js)";$', text, re.MULTILINE):
-        exported = re.findall(
-            r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", (PAGE / name).read_text(), re.M
-        )
+        exported = exports(PAGE / name)
         wanted = {each.strip() for each in names.split(",") if each.strip()}
         assert wanted <= set(exported), f"{name} does not export {wanted - set(exported)}"
         assert all(re.search(rf"\b{each}\b", text.partition("\n\n")[2]) for each in wanted), f"unused of {name}"
+
+
+def test_what_is_exported_is_used() -> None:
+    """Nothing is offered to other modules that none of them takes."""
+    taken = {
+        name.strip()
+        for module in MODULES
+        for names in re.findall(r"^import \{([^}]*)\}", module.read_text(), re.MULTILINE)
+        for name in names.split(",")
+    }
+    assert {name for module in MODULES for name in exports(module)} - taken == set()
 
 
 def test_every_module_is_reached_from_the_page() -> None:

@@ -24,13 +24,16 @@ export function onRefused(listener) {
   refused = listener;
 }
 
-// A token that came with the address moves out of it at once: addresses are kept, shown and sent on.
+// A token that came with the address moves out of it at once: addresses are kept, shown and sent on. Whether one came.
 export function takeToken() {
   const found = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (found) {
-    setToken(found);
-    history.replaceState(null, "", `${location.pathname}#/`);
-  }
+  if (!found) return false;
+  setToken(found);
+  history.replaceState(null, "", `${location.pathname}#/`);
+  return true;
+}
+
+export function hasToken() {
   return sessionStorage.getItem(PLACE) !== null;
 }
 

@@ -47,6 +47,7 @@ export function boardPage(here) {
     turn(there) {
       shown.text = there.text;
       draw();
+      return false;
     },
   };
 }
@@ -60,7 +61,7 @@ function runningTable() {
       { label: "State", of: (one) => [one.stale ? "stale" : one.state], draw: ([name]) => state(name) },
       { label: "Task", kind: "wide whole", of: (one) => [one.id, one.title], draw: ([id, title]) => taskLink(id, title) },
       { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
-      { label: "Where", of: (one) => [one.worker, one.host], draw: ([worker, host]) => h("span", { title: host }, where({ worker, host })) },
+      { label: "Where", kind: "cut", of: (one) => [one.worker, one.host], draw: ([worker, host]) => h("span", { title: host }, where({ worker, host })) },
       { label: "For", kind: "right", of: (one) => one.started_at, draw: lasting },
       { label: "Idle", kind: "right", of: (one) => one.started_at + one.elapsed_ms - one.idle_ms, draw: lasting },
       { label: "Context", kind: "right", of: (one) => [one.peak_context_tokens, one.context_window], draw: context },

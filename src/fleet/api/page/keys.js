@@ -16,6 +16,10 @@ const KEYS = {
 };
 
 export function wireKeys() {
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the fragment is the address of a page here
+    byId("main").focus();
+  });
   byId("help-open").addEventListener("click", () => byId("help").showModal());
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;

@@ -1,6 +1,6 @@
 // Owns the life of the page: the token, the events, and which page is shown.
 import { closeAdd, wireAdd } from "./add.js";
-import { dropToken, learnWho, me, onRefused, Problem, setToken, takeToken } from "./api.js";
+import { dropToken, hasToken, learnWho, me, onRefused, Problem, setToken, takeToken } from "./api.js";
 import { boardPage } from "./board.js";
 import { byId, put, say } from "./dom.js";
 import { Feed } from "./feed.js";
@@ -9,10 +9,13 @@ import { wireKeys } from "./keys.js";
 import { forget, settled } from "./recent.js";
 import { refine, route } from "./route.js";
 import { Refresher } from "./refresh.js";
+import { runPage, runsPage } from "./runs.js";
 import { onDone } from "./steer.js";
+import { taskPage } from "./task.js";
+import { tasksPage } from "./tasks.js";
 import { tick } from "./words.js";
 
-const PAGES = { board: boardPage };
+const PAGES = { board: boardPage, tasks: tasksPage, task: taskPage, runs: runsPage, run: runPage };
 const shown = { page: null, name: "" };
 const AGAIN_MS = 2000;
 
@@ -47,6 +50,7 @@ function failed(problem) {
 
 // The page that the address names; where it is shown already, it is told what of it is wanted.
 function turn() {
+  if (takeToken()) return begin(); // a link with another token, opened where the page was open already
   const here = route();
   const name = `${here.page} ${here.id}`;
   closeAdd();
@@ -55,13 +59,17 @@ function turn() {
   for (const link of document.querySelectorAll("[data-nav]")) {
     link.toggleAttribute("aria-current", link.dataset.nav === here.page);
   }
-  if (name === shown.name) return shown.page.turn(here);
-  shown.page?.close?.();
+  if (name === shown.name) return retell(here);
   shown.name = name;
-  shown.page = (PAGES[here.page] ?? boardPage)(here);
+  shown.page = PAGES[here.page](here);
   put(byId("main"), shown.page.element);
   scrollTo(0, 0);
   return refresher.anew();
+}
+
+// `turn` says whether something else has to be loaded for what is wanted of a page now.
+function retell(here) {
+  if (shown.page.turn(here)) refresher.anew();
 }
 
 async function begin() {
@@ -77,6 +85,7 @@ async function begin() {
   document.body.classList.remove("outside");
   say(byId("who"), `as ${me.name} (${me.role})`);
   addEventListener("hashchange", turn);
+  feed?.stop();
   turn();
   follow();
 }
@@ -104,7 +113,7 @@ byId("token-form").addEventListener("submit", (event) => {
 });
 byId("filter").addEventListener("input", (event) => {
   refine({ text: event.target.value });
-  shown.page?.turn(route());
+  retell(route());
 });
 onRefused(askForToken);
 onDone(() => refresher.soon());
@@ -114,5 +123,6 @@ setInterval(() => {
   tick();
   showConnection();
 }, 1000);
-if (takeToken()) begin();
+takeToken();
+if (hasToken()) begin();
 else askForToken(null);

@@ -54,7 +54,7 @@ function card(item) {
     if (ofHost || !me.operates) return;
     const deeds = deedsOf(STATES[found.kind] ?? "blocked", found.kind);
     controls.show(deeds.filter((name) => name !== "answer"));
-    if (deeds.includes("answer") && !controls.current) controls.open("answer", false);
+    if (deeds.includes("answer")) controls.stand("answer");
   };
   return { element, show };
 }

@@ -58,11 +58,14 @@ export function onDone(listener) {
 }
 
 // The buttons for a thing, and the place where a confirmation opens; `opened(isOpen)` is told when it does.
+// What stands open, an answer that is waited for, needs no button and is there again when another one was not wanted.
 export class Controls {
   constructor(id, opened = () => {}) {
     this.id = id;
     this.opened = opened;
     this.deeds = "";
+    this.current = "";
+    this.standing = "";
     this.buttons = h("span", { class: "deeds" });
     this.place = h("div", { class: "place", hidden: true });
   }
@@ -83,18 +86,26 @@ export class Controls {
     return h("button", { type: "button", "data-action": name, on: { click: open } }, DEEDS[name].word);
   }
 
-  open(name, focus = true) {
+  open(name) {
     this.current = name;
-    const form = confirmation(name, this.id, () => this.close());
+    const form = confirmation(name, this.id, () => this.close(), name === this.standing);
     put(this.place, form);
     this.toggle(true);
-    if (focus) form.querySelector("input, textarea, button")?.focus();
+    if (name !== this.standing) form.querySelector("input, textarea, button")?.focus();
+  }
+
+  stand(name) {
+    if (this.standing) return;
+    this.standing = name;
+    this.open(name);
   }
 
   close() {
+    const was = this.current;
     this.current = "";
     this.toggle(false);
     put(this.place);
+    if (this.standing && this.standing !== was) this.open(this.standing);
   }
 
   toggle(isOpen) {
@@ -104,11 +115,11 @@ export class Controls {
 }
 
 // The form that confirms a deed; `closed` is told when it is over.
-function confirmation(name, id, closed) {
+function confirmation(name, id, closed, stands) {
   const deed = DEEDS[name];
   const told = h("p", { class: "told", role: "status" });
-  const yes = h("button", { type: "submit", class: "strong", "data-confirm-yes": true }, deed.word);
-  const no = h("button", { type: "button", "data-confirm-no": true, on: { click: closed } }, "Not now");
+  const yes = h("button", { type: "submit", class: "strong", "data-confirm-yes": true, "data-action": stands && name }, deed.word);
+  const no = !stands && h("button", { type: "button", "data-confirm-no": true, on: { click: closed } }, "Not now");
   const form = h("form", { "data-confirm": name, class: "confirm" });
   const send = async (event) => {
     event.preventDefault();
@@ -125,7 +136,7 @@ function confirmation(name, id, closed) {
   };
   form.addEventListener("submit", send);
   form.append(...[deed.ask && h("p", {}, deed.ask), field(deed.field), options(deed), told].filter(Boolean));
-  form.append(h("p", { class: "row-of-buttons" }, yes, no));
+  form.append(put(h("p", { class: "row-of-buttons" }), yes, no));
   return form;
 }
 

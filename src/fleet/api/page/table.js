@@ -50,6 +50,7 @@ export class Table extends Section {
   constructor({ name, title, empty, columns, keyOf = (item) => item.id, about, deeds = null }) {
     super(name, title, empty);
     this.columns = columns;
+    this.keyOf = keyOf;
     this.about = about;
     this.deeds = deeds;
     const heads = columns.map(({ label, kind = "" }) => h("th", { scope: "col", class: kind }, label));
@@ -86,7 +87,7 @@ export class Table extends Section {
   controls(item, element, line) {
     const span = this.columns.length + 1;
     const open = h("tr", { class: "open", hidden: true });
-    const controls = new Controls(item.id, (isOpen) => (open.hidden = !isOpen));
+    const controls = new Controls(this.keyOf(item), (isOpen) => (open.hidden = !isOpen));
     open.append(h("td", { colspan: span }, controls.place));
     line.append(h("td", { class: "doing" }, controls.buttons));
     element.append(open);

@@ -1,5 +1,5 @@
 // Owns words for people: times, amounts and the symbol of each state, the same as on the command line.
-import { h, mark, say } from "./dom.js";
+import { h, say } from "./dom.js";
 
 export const SYMBOLS = {
   running: "●",
@@ -103,9 +103,4 @@ function tell(element) {
 
 export function tick() {
   for (const element of document.querySelectorAll("time[data-at]")) tell(element);
-}
-
-export function moved(element, at) {
-  mark(element, "data-at", String(at));
-  tell(element);
 }

@@ -1,0 +1,100 @@
+// Owns the page of one task: its head with what can be done to it, and a tab for each thing that is known of it.
+import { at, get } from "./api.js";
+import { h, put } from "./dom.js";
+import { overview } from "./head.js";
+import { logPanel } from "./log.js";
+import { artifacts, events, file, receipts, why } from "./panels.js";
+import { aboutTask } from "./overview.js";
+import { href } from "./route.js";
+import { Controls, deedsOf } from "./steer.js";
+import { state } from "./words.js";
+
+const TABS = {
+  overview: { word: "Overview", panel: () => drawn((id) => get(`${at("tasks", id)}/sessions`), aboutTask, whatLasts) },
+  log: { word: "Log", panel: logPanel },
+  plan: { word: "Plan", panel: () => fileOf("plan") },
+  knowledge: { word: "Knowledge", panel: () => fileOf("knowledge") },
+  qa: { word: "Q&A", panel: () => fileOf("qa") },
+  stderr: { word: "Stderr", panel: () => fileOf("stderr") },
+  events: { word: "Events", panel: () => drawn((id) => get(`${at("tasks", id)}/events`), events) },
+  receipts: { word: "Receipts", panel: () => drawn((id) => get(`${at("tasks", id)}/receipts`), receipts) },
+  artifacts: { word: "Artifacts", panel: () => drawn((id) => get(`${at("tasks", id)}/artifacts`), artifacts) },
+  why: { word: "Why", panel: () => drawn((id) => get(`${at("tasks", id)}/why`), why) },
+};
+const LIVE = new Set(["running", "verifying"]);
+const WHILE_RUNNING_MS = 2500;
+const AT_REST_MS = 15_000;
+
+export function taskPage(here) {
+  const { id } = here;
+  const head = h("div", { class: "task-head" });
+  const controls = new Controls(id);
+  const tabs = h("nav", { class: "tabs", "aria-label": "Of this task" });
+  const place = h("div", { class: "panel" });
+  const element = h("article", { "data-page": "task", "data-task": id, class: "page" }, head, controls.buttons, controls.place, tabs, place);
+  const shown = { tab: "", panel: null };
+
+  const open = (wanted) => {
+    shown.tab = wanted in TABS ? wanted : "overview";
+    shown.panel = TABS[shown.tab].panel();
+    put(place, h("div", { "data-panel": shown.tab }, shown.panel.element));
+    const link = (name) => h("a", { href: href("task", { id, tab: name }), "data-tab": name, "aria-current": name === shown.tab }, TABS[name].word);
+    put(tabs, Object.keys(TABS).map(link));
+  };
+
+  open(here.tab);
+  return {
+    element,
+    async look() {
+      const { panel } = shown;
+      const [task, status] = await Promise.all([get(at("tasks", id)), get("/status")]);
+      overview(status);
+      drawHead(head, task);
+      controls.show(deedsOf(task.state, task.question_kind ?? task.awaits ?? ""));
+      await panel.look(task);
+      return LIVE.has(task.state) ? WHILE_RUNNING_MS : AT_REST_MS;
+    },
+    turn(there) {
+      if ((there.tab || "overview") === shown.tab) return false;
+      open(there.tab);
+      return true;
+    },
+  };
+}
+
+function drawHead(place, task) {
+  document.title = `${task.title} · Fleet`;
+  const question = task.question && h("p", { class: "card card-text" }, h("b", {}, `${task.question_kind}: `), task.question);
+  put(
+    place,
+    h("p", { class: "trail" }, h("a", { href: href("board") }, "Board"), task.run && [" / ", h("a", { href: href("run", { id: task.run }) }, task.run)]),
+    h("h1", {}, task.title),
+    h("p", { class: "facts-line" }, state(task.state), h("code", {}, task.id), !question && h("span", { class: "quiet" }, task.reason)),
+    question,
+  );
+}
+
+// A panel that is loaded, and drawn anew only when what it shows differs: what was opened or marked in it stays so.
+function drawn(load, draw, shows = (found) => found) {
+  const element = h("div", {}, h("p", { class: "empty" }, "…"));
+  let before = "";
+  return {
+    element,
+    async look(task) {
+      const found = await load(task.id);
+      const told = JSON.stringify(shows(found, task));
+      if (told === before) return;
+      before = told;
+      put(element, draw(found, task));
+    },
+  };
+}
+
+// A task without what grows by itself.
+function whatLasts(sessions, task) {
+  return [sessions, { ...task, elapsed_ms: 0, idle_ms: 0, running_ms: 0, events: 0 }];
+}
+
+function fileOf(what) {
+  return drawn((id) => get(`${at("tasks", id)}/files/${what}`), file);
+}
