@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import json
 import os
+import re
 import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +15,11 @@ from socket import create_server
 
 import pytest
 
+from fleet.config import tokens
+from fleet.config.tokens import Role
 from fleet.model.states import TaskState
 from fleet.supervisor.guard import holders
+from tests.support.cli import line_from
 from tests.support.pools import Pools, a_person_with_pools
 from tests.support.session_host import lives, processes_with, until
 from tests.support.sshd import sshd
@@ -285,6 +289,24 @@ def test_what_an_agent_asks_is_a_state(pools: Pools) -> None:
     assert "Claude needs your permission to use Bash" in seen["evidence"]
     gate.touch()
     pools.until_state("completed")
+
+
+def test_workers_are_seen_from_elsewhere(pools: Pools, tmp_path: Path) -> None:
+    """Status and busy are told by a server as at its home, to whoever may look; the other verbs are refused."""
+    pools.begin()
+    pools.ok("pool", "setup", "kite-1", "kite")
+    pools.env["FLEET_TOKEN"] = tokens.add(pools.home, "eve", Role.READ).secret
+    with pools.started("serve", "--port", "0") as process:
+        found = re.search(r"http://\S+(?=/v1/fleet;)", line_from(process.stderr, seconds=60))
+        assert found
+        nowhere = {"FLEET_HOME": str(tmp_path / "nowhere"), "FLEET_URL": found[0]}
+        for words in (["status"], ["status", "kite", "--json"], ["status", "nope"], ["busy", "kite-1"]):
+            here, away = (pools.run("pool", *words, env=env) for env in ({}, nowhere))
+            assert (here.code, here.err) == (away.code, away.err)
+            assert re.sub(r" *\d+s ago", "", here.out) == re.sub(r" *\d+s ago", "", away.out)
+        assert "kite-1  none" in pools.ok("pool", "status", env=nowhere).out
+        refused = pools.run("pool", "destroy", "kite-1", env=nowhere)
+        assert (refused.code, "`fleet pool destroy` works on a home here" in refused.err) == (2, True)
 
 
 STUCK_SETUP = """#!/bin/sh

@@ -18,6 +18,7 @@ from fleet.policy.redaction import redacted
 from fleet.projections.happened import Names
 from fleet.projections.hosts import HostView
 from fleet.projections.machines import Machines
+from fleet.projections.pools import PoolWorkerView
 from fleet.projections.queue import ReadyLine
 from fleet.projections.receipts import Checked, ReceiptView
 from fleet.projections.supervision import Supervision
@@ -153,6 +154,18 @@ async def machines(request: Request[Any, Any, Any]) -> Response[Machines]:
     return answer(await desk_of(request).look(lambda front: front.machines()))
 
 
+@get("/v1/fleet/pools/workers", tags=["pools"], guards=NEEDS_READ)
+async def pool_workers(
+    request: Request[Any, Any, Any],
+    pool: Annotated[str | None, QueryParameter(min_length=1, max_length=256, description="Of this pool alone.")] = None,
+    worker: Annotated[str | None, QueryParameter(min_length=1, max_length=256, description="This one alone.")] = None,
+) -> Response[list[PoolWorkerView]]:
+    """What each worker of a pool does, since when, and by what evidence: its machine is asked, and is not woken."""
+    words = [None if word is None else checked(word) for word in (pool, worker)]
+    found = await desk_of(request).reach(lambda front: front.pool_workers(*words))
+    return answer([redacted(one) for one in found])
+
+
 @get("/v1/fleet/supervisors", tags=["health"], guards=NEEDS_READ)
 async def supervisors(request: Request[Any, Any, Any]) -> Response[Supervision]:
     """Who supervises, where, and with how many sessions."""
@@ -181,6 +194,7 @@ ROUTES = [
     check,
     hosts,
     machines,
+    pool_workers,
     supervisors,
     log,
 ]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from fleet.cli.context import Context
     from fleet.control.pools import PoolVerbs
-    from fleet.hosts.pool_worker import PoolWorker
-    from fleet.policy.allocation import Member
     from fleet.projections.pools import PoolWorkerView
 
 HEADER = ("WORKER", "STATE", "SINCE", "TASK", "BRANCH", "LAST COMMIT", "EVIDENCE")
@@ -61,6 +59,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print them, or do what was asked."""
+    if args.verb not in (None, "status", "busy"):
+        context.here(f"`fleet pool {args.verb}`")
     match args.verb:
         case "allocate":
             return _allocate(args.repo, context)
@@ -80,28 +80,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
             return _status(getattr(args, "repo", None), context)
 
 
-def views(context: Context, repo: str | None, worker: str | None = None) -> list[PoolWorkerView]:
-    """The workers of a pool, or of all; or one."""
-    from fleet import wiring
-    from fleet.policy.allocation import member_named
-    from fleet.projections.pools import look, wanted
-
-    settings = context.settings
-    asked = [member_named(settings, worker)] if worker else wanted(settings, repo)
-    seconds = float(settings.timeouts.health_probe)
-    live = context.reads.sessions(live=True)
-
-    def at(member: Member) -> PoolWorker:
-        return wiring.pool_worker(context.home, settings, member)
-
-    return asyncio.run(look(asked, at, live, settings, seconds=seconds))
-
-
 def _allocate(repo: str, context: Context) -> int:
     from fleet.policy.allocation import allocate
     from fleet.projections.pools import wanted
 
-    found = views(context, repo)
+    found = context.front.pool_workers(repo)
     known = {one.worker for one in found if one.state not in ("absent", "unknown")}
     busy = {one.worker for one in found if one.busy is not False}
     chosen = allocate(wanted(context.settings, repo), known, busy)
@@ -115,7 +98,7 @@ def _allocate(repo: str, context: Context) -> int:
 
 
 def _busy(worker: str, context: Context) -> int:
-    (found,) = views(context, None, worker)
+    (found,) = context.front.pool_workers(None, worker)
     if context.json:
         context.print_json(found)
     else:
@@ -125,7 +108,7 @@ def _busy(worker: str, context: Context) -> int:
 
 
 def _status(repo: str | None, context: Context) -> int:
-    found = views(context, repo)
+    found = context.front.pool_workers(repo)
     if context.json:
         context.print_json(found)
         return 0

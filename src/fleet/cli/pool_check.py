@@ -19,11 +19,9 @@ BAD = frozenset({"error", "unknown"})
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """The exit code is 1 where a worker failed, cannot be seen, or works for too long without a commit."""
-    from fleet.cli.pool import views
-
     repo, worker = _asked(args.names)
     _supervised(context)
-    found = [one for one in views(context, repo, worker) if one.state != "absent"]
+    found = [one for one in context.front.pool_workers(repo, worker) if one.state != "absent"]
     lines = {one.worker: line(one, time.time()) for one in found}
     for one in found:
         _append(context.settings.pools[one.pool].status_log, lines[one.worker], context)

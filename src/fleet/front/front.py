@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fleet.projections.inspect import Inspection
     from fleet.projections.logs import LogTail
     from fleet.projections.machines import Machines
+    from fleet.projections.pools import PoolWorkerView
     from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
     from fleet.projections.receipts import Checked, Kept, ReceiptView
     from fleet.projections.status import Status
@@ -102,6 +103,8 @@ class Front(Protocol):
     def hosts(self) -> list[HostView]: ...
 
     def machines(self) -> Machines: ...
+
+    def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]: ...
 
     def receipts(self, task: str | None = None, run: str | None = None) -> list[ReceiptView]: ...
 

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from fleet.control.landing import Landing
     from fleet.control.specs import Coders
     from fleet.front.views import Add, Created, Decided
+    from fleet.hosts.pool_worker import PoolWorker
     from fleet.model.intent import Intent
     from fleet.model.task import Task
+    from fleet.policy.allocation import Member
     from fleet.projections.queue import TaskDetail
     from fleet.store.reads import Reads
 
@@ -32,12 +34,13 @@ class LocalFront(LocalLooks):
         reads: Callable[[], Reads],
         control: Callable[[str], Control],
         landing: Callable[[], Landing],
+        pool_worker: Callable[[Settings, Member], PoolWorker],
         coders: Callable[[Settings, str | None], Coders],
         base: Callable[[], str],
         by: str = "",
         close: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(home, settings=settings, reads=reads, landing=landing)
+        super().__init__(home, settings=settings, reads=reads, landing=landing, pool_worker=pool_worker)
         self._open_control = control  # in somebody's name; "": of whoever runs this
         self._coders = coders
         self._base = base  # where the relative directories of a spec begin
@@ -52,6 +55,7 @@ class LocalFront(LocalLooks):
             reads=self._reads,
             control=self._open_control,
             landing=self._landing,
+            pool_worker=self._pool_worker,
             coders=self._coders,
             base=self._base,
             by=by,

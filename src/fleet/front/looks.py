@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from fleet.control.landing import Landing
     from fleet.front.following import LocalFollowing
     from fleet.front.views import LogView, RunDetail, RunLive, SupervisorLog, TaskDiff, TaskFile, Used
+    from fleet.hosts.pool_worker import PoolWorker
     from fleet.model.event import Entry
     from fleet.model.states import TaskState
     from fleet.model.task import Task
+    from fleet.policy.allocation import Member
     from fleet.projections.board import Board
     from fleet.projections.feed import Begin
     from fleet.projections.happened import Only
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fleet.projections.inspect import Inspection
     from fleet.projections.logs import LogTail
     from fleet.projections.machines import Machines
+    from fleet.projections.pools import PoolWorkerView
     from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
     from fleet.projections.receipts import Checked, Kept, ReceiptView
     from fleet.projections.status import Status
@@ -43,11 +46,13 @@ class LocalLooks:
         settings: Callable[[], Settings],
         reads: Callable[[], Reads],
         landing: Callable[[], Landing],
+        pool_worker: Callable[[Settings, Member], PoolWorker],
     ) -> None:
         self._home = home
         self._settings = settings
         self._reads = reads
         self._landing = landing
+        self._pool_worker = pool_worker
 
     def counts(self) -> dict[str, int]:
         """How many tasks are in which state."""
@@ -232,6 +237,20 @@ class LocalLooks:
         from fleet.projections.machines import recalled
 
         return recalled(self._settings().hosts, self._reads())
+
+    def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]:
+        """What the workers of a pool do, or of all; or one of them. Their machines are asked, and none is woken."""
+        import asyncio
+
+        from fleet.policy.allocation import member_named
+        from fleet.projections.pools import look, wanted
+
+        settings = self._settings()
+        asked = [member_named(settings, worker)] if worker else wanted(settings, pool)
+        live, seconds = self._reads().sessions(live=True), float(settings.timeouts.health_probe)
+        return asyncio.run(
+            look(asked, lambda member: self._pool_worker(settings, member), live, settings, seconds=seconds)
+        )
 
     def receipts(self, task: str | None = None, run: str | None = None) -> list[ReceiptView]:
         """The verdicts on a task, on the tasks of a run, or all; oldest first."""

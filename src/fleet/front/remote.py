@@ -31,6 +31,7 @@ from fleet.projections.hosts import HostView
 from fleet.projections.inspect import Inspection
 from fleet.projections.logs import LogTail
 from fleet.projections.machines import Machines
+from fleet.projections.pools import PoolWorkerView
 from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
 from fleet.projections.receipts import Checked, Kept, ReceiptView
 from fleet.projections.status import Status
@@ -204,6 +205,10 @@ class RemoteFront:
     def machines(self) -> Machines:
         """The declared machines, by their last probes."""
         return self._client.get(Machines, "machines")
+
+    def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]:
+        """What the workers of a pool do, or of all; or one of them."""
+        return self._client.get(list[PoolWorkerView], "pools", "workers", pool=pool, worker=worker)
 
     # Verbs.
 

@@ -94,7 +94,7 @@ def open_front(
     """The front of a home here, over what is open already; else each is opened when it is first asked for."""
     import os
     from contextlib import ExitStack
-    from functools import cache
+    from functools import cache, partial
 
     from fleet.front.local import LocalFront
 
@@ -107,6 +107,7 @@ def open_front(
         reads=reads or cache(lambda: opened.enter_context(closing(open_reads(home, settings())))),
         control=control or (lambda by: make_control(home, settings(), store(), by=by or whoami(), after=after())),
         landing=landing or (lambda: make_landing(home, settings(), store())),
+        pool_worker=partial(pool_worker, home),
         coders=checked_coders,
         base=os.getcwd,
         close=opened.close,
