@@ -261,6 +261,59 @@ def test_a_conflict_is_told_and_changes_nothing(spaces: Workspaces, repo: Path, 
     assert git(repo, "status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize(
+    "wander", [("checkout", "-qb", "mine"), ("checkout", "-q", "--detach"), ("branch", "-m", "mine")]
+)
+def test_work_that_an_agent_did_on_another_branch_is_merged(
+    spaces: Workspaces, repo: Path, tmp_path: Path, wander: tuple[str, ...]
+) -> None:
+    """What it left checked out is its work, whatever that is called."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    at = Path(tree.path)
+    for name, words in (("b.txt", ()), ("c.txt", wander), ("d.txt", ())):
+        if words:
+            git(at, *words)
+        (at / name).write_text(f"{name}\n")
+        if name != "d.txt":  # the last is not committed
+            git(at, "add", "-A")
+            git(at, "commit", "-qm", name)
+    wait(spaces.commit(tree, "fleet-abc"))
+    wait(spaces.merge(tree, "land"))
+    wait(spaces.drop(tree))
+    assert git(repo, "ls-files", "--", "*.txt").split() == ["a.txt", "b.txt", "c.txt", "d.txt", "sub/b.txt"]
+
+
+def test_work_on_two_branches_is_neither_landed_nor_dropped(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """Only a person can say which of them counts."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    git(Path(tree.path), "commit", "-q", "--allow-empty", "-m", "here")
+    git(Path(tree.path), "checkout", "-qb", "mine", "main")
+    git(Path(tree.path), "commit", "-q", "--allow-empty", "-m", "there")
+    for asked in (spaces.commit(tree, "fleet-abc"), spaces.drop(tree)):
+        with pytest.raises(Conflict, match="fleet/fleet-abc has commits that what is checked out"):
+            wait(asked)
+    assert Path(tree.path, "a.txt").exists()
+
+
+def test_a_worktree_in_the_middle_of_a_merge_is_not_committed(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """The marks of a conflict are no work."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    at = Path(tree.path)
+    git(at, "branch", "side")
+    (at / "a.txt").write_text("ours\n")
+    git(at, "commit", "-qam", "ours")
+    git(at, "checkout", "-q", "side")
+    (at / "a.txt").write_text("theirs\n")
+    git(at, "commit", "-qam", "theirs")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(at, "merge", "fleet/fleet-abc")
+    with pytest.raises(Conflict, match="in the middle of something else"):
+        wait(spaces.commit(tree, "fleet-abc"))
+
+
 @pytest.mark.parametrize("how", ["merge", "apply"])
 def test_what_a_person_is_merging_is_left_to_them(spaces: Workspaces, repo: Path, tmp_path: Path, how: str) -> None:
     """Half resolved, and not thrown away because somebody lands a task."""

@@ -150,8 +150,11 @@ class Workspaces:
         return Person(name, address.strip("<>"))
 
     async def commit(self, tree: Worktree, message: str, by: Person = NOBODY) -> None:
-        """Commit what is not committed yet; by that person where git knows nobody there."""
-        await self._run("commit", tree.path, message, by.name, by.address)
+        """Commit what is not committed yet; by that person where git knows nobody there.
+
+        Its branch then has all that was done in it. Conflict: that, and something else that is not checked out.
+        """
+        await self._run("commit", tree.path, tree.branch, message, by.name, by.address)
 
     async def merge(self, tree: Worktree, message: str, by: Person = NOBODY) -> str:
         """Merge its commits into what the source has checked out; returns the commit. Conflict: nothing was changed."""

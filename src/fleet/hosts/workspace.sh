@@ -13,7 +13,8 @@
 #   state PATH BASE                     what became of it: head, base, commits, dirty files
 #   diff PATH BASE                      all that differs from BASE, files that git does not know yet included
 #   person                              who git takes us for, `Name <address>`
-#   commit PATH MESSAGE NAME ADDRESS    what is not committed yet; by that person where git knows nobody
+#   commit PATH BRANCH MESSAGE NAME ADDRESS   what is not committed yet; by that person where git knows nobody;
+#                                       then BRANCH is what is checked out, also where the agent has left it
 #   merge SOURCE REF MESSAGE NAME ADDRESS   into what SOURCE has checked out; not at all where there is a conflict
 #   apply SOURCE REF BASE               the difference, into SOURCE's files; not at all where it does not fit
 #   bundle PATH BRANCH BASE             the commits since BASE, in one stream
@@ -334,11 +335,25 @@ by() { # DIRECTORY NAME ADDRESS: who commits there
     export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
 }
 
-commit() { # PATH MESSAGE NAME ADDRESS
-    by "$1" "$3" "$4"
-    [ -n "$(in_tree "$1" status --porcelain --untracked-files=all | head -n 1)" ] || return 0
-    patiently in_tree "$1" add -A || fail "it cannot be committed: $said"
-    patiently git_in "$1" commit --quiet -m "$2" || fail "it cannot be committed: $said"
+commit() { # PATH BRANCH MESSAGE NAME ADDRESS
+    by "$1" "$4" "$5"
+    refuse_unfinished "$1"
+    if [ -n "$(in_tree "$1" status --porcelain --untracked-files=all | head -n 1)" ]; then
+        patiently in_tree "$1" add -A || fail "it cannot be committed: $said"
+        patiently git_in "$1" commit --quiet -m "$3" || fail "it cannot be committed: $said"
+    fi
+    refuse_astray "$1" "$2"
+    if [ "$(git_in "$1" symbolic-ref --quiet HEAD)" != "refs/heads/$2" ]; then
+        patiently git_in "$1" branch --quiet -f "$2" HEAD || fail "$said"
+    fi
+}
+
+# An agent may have worked on a branch of its own, or on none: its work is what it left checked out.
+refuse_astray() { # PATH BRANCH
+    if git_in "$1" rev-parse --verify --quiet "refs/heads/$2" >/dev/null; then
+        git_in "$1" merge-base --is-ancestor "refs/heads/$2" HEAD ||
+            fail "$2 has commits that what is checked out in $1 has not: merge them there first"
+    fi
 }
 
 merge() { # SOURCE REF MESSAGE NAME ADDRESS
@@ -402,9 +417,12 @@ drop() { # PATH BRANCH GRAVE
     top=$(git_in "$1" rev-parse --path-format=absolute --git-common-dir 2>/dev/null) || fail "there is no worktree at $1"
     dirty=$(in_tree "$1" status --porcelain --untracked-files=all | head -n 5)
     [ -z "$dirty" ] || fail "it has uncommitted work: $(printf '%s' "$dirty" | cut -c4- | tr '\n' ' ')"
+    refuse_astray "$1" "$2"
     git_in "$1" update-ref "$3" HEAD || fail "the branch cannot be kept"
     patiently git --git-dir="$top" worktree remove --force "$1" || fail "$said"
-    patiently git --git-dir="$top" branch --quiet -D "$2" || fail "$said"
+    if git --git-dir="$top" rev-parse --verify --quiet "refs/heads/$2" >/dev/null; then
+        patiently git --git-dir="$top" branch --quiet -D "$2" || fail "$said"
+    fi
 }
 
 restore() { # SOURCE PATH BRANCH GRAVE
