@@ -178,6 +178,25 @@ def test_the_health_of_machines_elsewhere(pair: Pair) -> None:
     assert (done.code, done.out) == (1, "UNHEALTHY hosts:\n  here: unknown\n")
 
 
+def test_a_report_of_machines_elsewhere(pair: Pair) -> None:
+    """By the last probes there, in every format and into a file here; who would wake or choose is told that."""
+    assert pair.away("report").code == 4
+    with pair.cli.home.toml.open("a") as file:
+        file.write('\n[[hosts]]\nname = "team-a-01"\nkind = "local"\n')
+    pair.cli.ok("report")
+    stamp = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00|\b\d{13}\b")
+    for form in ("json", "md", "csv", "html"):
+        words = ["--format", form, "--since", "24h"]
+        here, away = pair.here("report", "--no-probe", *words), pair.away("report", *words)
+        assert (away.code, away.err, stamp.sub("T", away.out)) == (0, "", stamp.sub("T", here.out))
+        assert "team-a-01" in away.out
+    assert pair.away("report", "-o", "there.json") == (0, "", "")
+    assert json.loads((pair.cli.cwd / "there.json").read_text())["availability"]["team-a-01"]["up"] == 1
+    for words in (["--wake"], ["--team", "team"]):
+        done = pair.away("report", *words)
+        assert (done.code, "works on a home here" in done.err) == (2, True)
+
+
 def test_verbs_are_the_same_elsewhere(pair: Pair) -> None:
     """What is said to a twin here and to a twin elsewhere comes to the same, and the ledger knows who said it."""
     said: list[list[str]] = []

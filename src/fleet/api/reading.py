@@ -15,6 +15,7 @@ from fleet.errors import Conflict
 from fleet.front.front import Front
 from fleet.front.views import LogView, SupervisorLog, TaskDiff, TaskFile, Used
 from fleet.policy.redaction import redacted
+from fleet.projections.availability import Availability
 from fleet.projections.happened import Names
 from fleet.projections.hosts import HostView
 from fleet.projections.machines import Machines
@@ -154,6 +155,15 @@ async def machines(request: Request[Any, Any, Any]) -> Response[Machines]:
     return answer(await desk_of(request).look(lambda front: front.machines()))
 
 
+@get("/v1/fleet/machines/availability", tags=["hosts"], guards=NEEDS_READ)
+async def availability(
+    request: Request[Any, Any, Any],
+    since: Annotated[int, QueryParameter(ge=0, le=1 << 62, description="From then on: UTC milliseconds.")],
+) -> Response[dict[str, Availability]]:
+    """How each declared machine has answered over time, by its probes."""
+    return answer(await desk_of(request).look(lambda front: front.availability(since)))
+
+
 @get("/v1/fleet/pools/workers", tags=["pools"], guards=NEEDS_READ)
 async def pool_workers(
     request: Request[Any, Any, Any],
@@ -194,6 +204,7 @@ ROUTES = [
     check,
     hosts,
     machines,
+    availability,
     pool_workers,
     supervisors,
     log,

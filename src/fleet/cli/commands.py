@@ -4,7 +4,7 @@ from __future__ import annotations
 
 REMOTE = {  # those that work on a fleet that is served elsewhere, too
     *("add", "answer", "artifacts", "dashboard", "health", "hosts", "inspect", "interrupt", "log", "logs"),
-    *("pool", "questions", "ready"),
+    *("pool", "questions", "ready", "report"),
     *("receipts", "restart", "run", "show", "status", "stop", "task", "tasks", "top", "verify", "wait", "watch", "why"),
 }
 

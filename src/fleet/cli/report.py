@@ -1,7 +1,7 @@
 """An inventory of the hosts: what each is, how it is, what is wrong. JSON, or Markdown, CSV or HTML.
 
 Sleeping sprites are left asleep, unless --wake or `status.wake` say otherwise. A file is replaced in one step; its
-directory must be there.
+directory must be there. With --url nothing is woken or asked: the last probes there tell.
 
 Examples:
   fleet report -o /var/log/fleet-report.json
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleet.cli.parsing import add_selection, moment
-from fleet.errors import UsageError
+from fleet.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -48,12 +48,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.wake and args.no_probe:
         raise UsageError("--wake and --no-probe cannot go together", hint="--no-probe asks no host anything")
     from fleet.cli import output
-    from fleet.cli.machine_table import machines
-    from fleet.cli.machines import selected
 
     if args.output is not None:
         output.check(args.output)
-    found, signalled = machines(args, selected(args, context), context)
+    found, signalled = _machines(args, context)
     if signalled:
         return signalled
     text = FORMATS["json" if context.json else args.format](report_of(found, _availability(args, found, context)))
@@ -64,15 +62,29 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
+def _machines(args: argparse.Namespace, context: Context) -> tuple[Machines, int]:
+    """The machines, and the exit code of a signal that ended the look."""
+    if not context.url:
+        from fleet.cli.machine_table import machines
+        from fleet.cli.machines import selected
+
+        return machines(args, selected(args, context), context)
+    if args.wake or args.team or args.role or args.host:
+        context.here("--wake" if args.wake else "a choice of hosts")
+    found = context.front.machines()
+    if not found.total:
+        raise NotFound("there are no hosts", hint="the fleet that is served there declares none")
+    return found, 0
+
+
 def _availability(args: argparse.Namespace, found: Machines, context: Context) -> dict[str, Availability]:
     """How each of them has answered over time, this look among it."""
     from fleet.cli.words import now_ms
     from fleet.projections.availability import availability
 
     since = args.since if args.since is not None else now_ms() - WEEK_MS
-    totals = context.reads.probe_totals(since=since)
-    names = [machine.name for machine in found.machines]
-    return {name: availability([totals[name]] if name in totals else [], since) for name in names}
+    known, nothing = context.front.availability(since), availability([], since)  # of one that was taken away meanwhile
+    return {machine.name: known.get(machine.name, nothing) for machine in found.machines}
 
 
 def report_of(found: Machines, over_time: dict[str, Availability]) -> dict[str, Any]:

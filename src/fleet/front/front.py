@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fleet.model.event import Entry
     from fleet.model.intent import Intent
     from fleet.model.states import TaskState
+    from fleet.projections.availability import Availability
     from fleet.projections.board import Board
     from fleet.projections.feed import Begin
     from fleet.projections.happened import Only
@@ -103,6 +104,8 @@ class Front(Protocol):
     def hosts(self) -> list[HostView]: ...
 
     def machines(self) -> Machines: ...
+
+    def availability(self, since: int) -> dict[str, Availability]: ...
 
     def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]: ...
 

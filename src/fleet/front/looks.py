@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fleet.model.states import TaskState
     from fleet.model.task import Task
     from fleet.policy.allocation import Member
+    from fleet.projections.availability import Availability
     from fleet.projections.board import Board
     from fleet.projections.feed import Begin
     from fleet.projections.happened import Only
@@ -237,6 +238,14 @@ class LocalLooks:
         from fleet.projections.machines import recalled
 
         return recalled(self._settings().hosts, self._reads())
+
+    def availability(self, since: int) -> dict[str, Availability]:
+        """How the declared machines have answered since then, by name."""
+        from fleet.projections.availability import availability
+
+        totals = self._reads().probe_totals(since=since)
+        names = [host.name for host in self._settings().hosts]
+        return {name: availability([totals[name]] if name in totals else [], since) for name in names}
 
     def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]:
         """What the workers of a pool do, or of all; or one of them. Their machines are asked, and none is woken."""

@@ -26,6 +26,7 @@ from fleet.front.views import (
     Used,
 )
 from fleet.model.intent import Intent
+from fleet.projections.availability import Availability
 from fleet.projections.board import Board
 from fleet.projections.hosts import HostView
 from fleet.projections.inspect import Inspection
@@ -205,6 +206,10 @@ class RemoteFront:
     def machines(self) -> Machines:
         """The declared machines, by their last probes."""
         return self._client.get(Machines, "machines")
+
+    def availability(self, since: int) -> dict[str, Availability]:
+        """How the declared machines have answered since then, by name."""
+        return self._client.get(dict[str, Availability], "machines", "availability", since=since)
 
     def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]:
         """What the workers of a pool do, or of all; or one of them."""
