@@ -12,6 +12,7 @@ import { ago, count, dollars, lasting, now, rounded, setClock, state } from "./w
 
 const WHILE_RUNNING_MS = 4000; // what a session uses is not in the ledger
 const AT_REST_MS = 15_000;
+const AROUND_MS = 10_000;
 
 export function boardPage(here) {
   const needs = new Needs();
@@ -21,12 +22,12 @@ export function boardPage(here) {
   const machines = machineTable();
   const parts = [needs, running, queued, recent, machines];
   const element = h("div", { "data-page": "board", class: "page" }, parts.map((part) => part.element));
-  const shown = { board: null, machines: null, text: here.text };
+  const shown = { board: null, machines: null, queue: null, aroundAt: 0, text: here.text };
 
   const draw = () => {
     if (!shown.board) return;
     const { board, text } = shown;
-    const number = needs.draw(board, shown.machines, text);
+    const number = needs.draw(board, shown.machines, shown.queue, text);
     document.title = number ? `(${number}) Fleet` : "Fleet";
     const { counts } = board;
     running.draw(board.running.filter((one) => fits(text, one.id, one.title, one.coder, one.model, where(one))), counts.running + counts.verifying);
@@ -38,7 +39,7 @@ export function boardPage(here) {
   return {
     element,
     async look() {
-      [shown.board, shown.machines] = await Promise.all([get("/board"), get("/machines")]);
+      [shown.board] = await Promise.all([get("/board"), lookAround(shown)]);
       setClock(shown.board.at);
       overview(shown.board);
       draw();
@@ -50,6 +51,13 @@ export function boardPage(here) {
       return false;
     },
   };
+}
+
+// The machines, which are many, and the outside queue change with time, not with every event.
+async function lookAround(shown) {
+  if (shown.machines && performance.now() - shown.aroundAt < AROUND_MS) return;
+  const [machines, status] = await Promise.all([get("/machines"), get("/status")]);
+  Object.assign(shown, { machines, queue: status.queue, aroundAt: performance.now() });
 }
 
 function runningTable() {

@@ -90,10 +90,6 @@ export class Feed {
 
   take(frame) {
     if (frame.kind === "stream.dropped") return; // it ends, and is taken up again after the last id
-    if (frame.kind === "stream.error") {
-      this.changed("lost", new Problem(503, JSON.parse(frame.data)));
-      return;
-    }
     if (frame.data) this.told(frame.kind, JSON.parse(frame.data));
     if (frame.id !== null) this.position = frame.id || BEGINNING; // only now: what was not dealt with is asked for again
   }

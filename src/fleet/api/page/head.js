@@ -6,9 +6,35 @@ import { count, freeze, now, span, state, SYMBOLS } from "./words.js";
 
 const COUNTED = ["queued", "running", "verifying", "blocked", "completed", "partial", "failed", "cancelled"];
 const WORDS = { connecting: "connecting", live: "live", lost: "reconnecting", refused: "not authorised" };
-const known = { state: "connecting", lostAt: 0, seenAt: 0, why: "" };
+// `stream` is how the events come, `fault` why the last look failed; it is live where both are well.
+const known = { stream: "connecting", state: "connecting", fault: null, lostAt: 0, seenAt: 0, why: "" };
 
-export function connection(found, problem) {
+export function connection(found, problem = null) {
+  known.stream = found;
+  judge(problem);
+}
+
+// What is shown is as it was now.
+export function seen() {
+  known.seenAt = now();
+  if (known.fault) {
+    known.fault = null;
+    judge(null);
+  }
+}
+
+// The server is there and cannot say how things stand: then what is shown is old, though the events come.
+export function unseen(problem) {
+  known.fault = problem;
+  judge(problem);
+}
+
+export function isLive() {
+  return known.stream === "live";
+}
+
+function judge(problem) {
+  const found = known.stream === "live" && known.fault ? "lost" : known.stream;
   if (found === "lost" && known.state !== "lost") known.lostAt = now();
   known.state = found;
   known.why = problem?.message ?? "";
@@ -16,15 +42,6 @@ export function connection(found, problem) {
   mark(byId("connection"), "data-state", found);
   mark(document.body, "data-stale", String(found !== "live"));
   showConnection();
-}
-
-export function isLive() {
-  return known.state === "live";
-}
-
-// What is shown is as it was now.
-export function seen() {
-  known.seenAt = now();
 }
 
 // Also called every second: how long it is lost, and how old what stands below is.

@@ -34,9 +34,9 @@ export function wireKeys() {
 
 // Out of what was opened last: a field, a form, a page.
 function back(event) {
-  if (isWriting(event.target)) return event.target.blur();
   const open = document.activeElement?.closest("form[data-confirm]")?.querySelector("[data-confirm-no]");
   if (open) return open.click();
+  if (isWriting(event.target)) return event.target.blur();
   if (!closeAdd() && route().page !== "board") go("board");
 }
 

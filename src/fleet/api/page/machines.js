@@ -4,6 +4,8 @@ import { fits } from "./route.js";
 import { Table } from "./table.js";
 import { ago, state } from "./words.js";
 
+const URGENCY = { down: 0, unknown: 1, warned: 2, up: 3, queued: 3 }; // what is ill comes first
+
 export function machineTable() {
   return new Table({
     name: "machines",
@@ -29,7 +31,7 @@ export function drawMachines(table, { board, machines }, text) {
   const all = board.hosts.map((host) => ({ ...ofHost(host), ...declared.get(host.name), sessions: host.sessions, slots: host.slots }));
   const named = new Set(all.map((one) => one.name));
   const others = machines.machines.filter((one) => !named.has(one.name)).map((one) => ({ ...one, sessions: 0, slots: null }));
-  const every = [...all, ...others];
+  const every = [...all, ...others].sort((a, b) => URGENCY[looks(a)] - URGENCY[looks(b)]);
   table.draw(every.filter((one) => fits(text, one.name, one.kind, one.status, one.detail)), every.length);
   const fault = machines.api_fault;
   say(table.number, `${table.number.textContent}${fault ? `: ${fault}` : ""}`);

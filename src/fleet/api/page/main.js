@@ -4,7 +4,7 @@ import { dropToken, hasToken, learnWho, me, onRefused, Problem, setToken, takeTo
 import { boardPage } from "./board.js";
 import { byId, put, say } from "./dom.js";
 import { Feed } from "./feed.js";
-import { connection, isLive, seen, showConnection, tellProblem } from "./head.js";
+import { connection, isLive, seen, showConnection, tellProblem, unseen } from "./head.js";
 import { wireKeys } from "./keys.js";
 import { forget, settled } from "./recent.js";
 import { refine, route } from "./route.js";
@@ -21,6 +21,7 @@ const AGAIN_MS = 2000;
 
 const refresher = new Refresher(async () => {
   const { page } = shown;
+  if (!page) return Infinity;
   const every = await page.look();
   if (page === shown.page) seen();
   return every;
@@ -45,6 +46,7 @@ function follow() {
 function failed(problem) {
   if (!(problem instanceof Problem)) throw problem; // a mistake of ours: the console tells where
   if (problem.status === 0 && isLive()) feed.again();
+  else if (problem.status === 429 || problem.status >= 500) unseen(problem);
   else if (problem.status !== 0 && problem.status !== 401) tellProblem(problem);
 }
 
@@ -57,7 +59,8 @@ function turn() {
   tellProblem(null);
   byId("filter").value = here.text;
   for (const link of document.querySelectorAll("[data-nav]")) {
-    link.toggleAttribute("aria-current", link.dataset.nav === here.page);
+    if (link.dataset.nav === here.page) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
   if (name === shown.name) return retell(here);
   shown.name = name;
@@ -86,6 +89,7 @@ async function begin() {
   say(byId("who"), `as ${me.name} (${me.role})`);
   addEventListener("hashchange", turn);
   feed?.stop();
+  shown.name = ""; // another token may see other things
   turn();
   follow();
 }

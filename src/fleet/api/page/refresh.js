@@ -1,6 +1,7 @@
 // Owns when the page is looked at anew: soon after an event, a few times a second at most, never while nobody sees it.
 
 const GAP_MS = 400;
+const AFTER_FAILURE_MS = 3000;
 const now = () => performance.now();
 
 export class Refresher {
@@ -43,6 +44,7 @@ export class Refresher {
     try {
       this.every = (await look()) ?? Infinity;
     } catch (problem) {
+      this.every = AFTER_FAILURE_MS;
       this.failed(problem);
     } finally {
       this.busy = false;

@@ -46,7 +46,7 @@ const ASKED = new Set(["question", "permission", "secret", "destructive"]); // a
 // What can be done to a task in a state; `kind` says what a person is asked, if one is.
 export function deedsOf(state, kind = "") {
   const found = OF_STATE[state] ?? [];
-  if (ASKED.has(kind)) return ["answer", ...found.filter((each) => each !== "restart")];
+  if (ASKED.has(kind)) return ["answer", ...found];
   return kind === "verify" || kind === "manual" ? ["verify-pass", "verify-fail", ...found] : found;
 }
 

@@ -3,17 +3,17 @@ import { h, mark, put, Rows, say } from "./dom.js";
 import { Controls } from "./steer.js";
 
 const AT_FIRST = 50;
-const FURTHER = 100;
+const FURTHER = 50;
 
 // A part of a page. `empty` is what it says with nothing in it: the next command. Before it has been told, it says nothing:
 // that nothing is there is something to be known.
 export class Section {
-  constructor(name, title, empty) {
+  constructor(name, title, empty, most = AT_FIRST) {
     this.number = h("span", { class: "number" }, "…");
     this.nothing = h("p", { class: "empty", hidden: true }, empty);
     this.inside = h("div", { class: "inside", hidden: true });
     this.further = h("button", { type: "button", class: "further", hidden: true, on: { click: () => this.showMore() } });
-    this.most = AT_FIRST;
+    this.most = most;
     this.element = h(
       "section",
       { "data-section": name, "aria-label": title },

@@ -38,7 +38,7 @@ export function taskPage(here) {
     shown.tab = wanted in TABS ? wanted : "overview";
     shown.panel = TABS[shown.tab].panel();
     put(place, h("div", { "data-panel": shown.tab }, shown.panel.element));
-    const link = (name) => h("a", { href: href("task", { id, tab: name }), "data-tab": name, "aria-current": name === shown.tab }, TABS[name].word);
+    const link = (name) => h("a", { href: href("task", { id, tab: name }), "data-tab": name, "aria-current": name === shown.tab && "page" }, TABS[name].word);
     put(tabs, Object.keys(TABS).map(link));
   };
 

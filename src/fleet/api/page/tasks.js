@@ -26,7 +26,7 @@ export function tasksPage(here) {
   const drawStates = () => {
     const link = (name) => {
       const where = href("tasks", { state: name, text: shown.here.text });
-      return h("a", { href: where, "aria-current": shown.here.state === name }, name || "all");
+      return h("a", { href: where, "aria-current": shown.here.state === name && "page" }, name || "all");
     };
     put(states, ["", ...STATES].map(link));
   };
@@ -39,6 +39,7 @@ export function tasksPage(here) {
       const only = wanted ? `&status=${encodeURIComponent(wanted)}` : "";
       const [tasks, status] = await Promise.all([get(`/tasks?limit=${MOST}${only}`), get("/status")]);
       overview(status);
+      document.title = "Tasks · Fleet";
       if (wanted !== shown.here.state) return 0; // another one was asked for meanwhile
       shown.tasks = wanted ? tasks : tasks.reverse();
       shown.total = wanted ? (status.counts[wanted] ?? 0) : status.total;
