@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from fleet.config.settings import Settings
+from fleet.errors import TransportError
+from fleet.hosts.local import LocalTransport
 from fleet.model import event as ev
 from fleet.model.states import Result, SessionState, Source, TaskState
 from fleet.model.task import NewTask
@@ -25,6 +27,21 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     yield made
     made.close()
     until(lambda: not made.left(), "the end of all agents")
+
+
+class SilentOnce(LocalTransport):
+    """A host that gives no answer when it is first asked for a file of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.was_silent = False
+        self._name = name
+
+    async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
+        if path.endswith(f"/{self._name}") and not self.was_silent:
+            self.was_silent = True
+            raise TransportError("the connection was cut")
+        return await super().get(path, offset=offset, limit=limit)
 
 
 def test_what_the_agent_says_when_it_closes_is_the_reason_of_the_receipt(inside: InHouse) -> None:
@@ -47,6 +64,22 @@ def test_a_failure_is_tried_again_and_then_final(inside: InHouse) -> None:
     assert [receipt.result for receipt in receipts] == [Result.FAIL] * 3
     assert task.receipt == receipts[-1].id
     assert (inside.home.task_dir(uid) / "stderr.log").read_text().count("it broke") == 3
+
+
+def test_a_host_that_is_silent_when_its_session_has_ended_is_asked_again(inside: InHouse) -> None:
+    """How a session ended is judged by its own last words on stderr, however often they have to be asked for."""
+    away = SilentOnce("stderr")
+
+    async def scene() -> None:
+        async with inside.supervising() as supervisor:
+            supervisor.house.hosts.here.transport = away
+            uid = inside.add(command="echo it broke >&2; exit 3")
+            await inside.until_state(uid, TaskState.FAILED)
+            assert "it broke" in inside.task(uid).reason
+
+    inside.set(max_attempts=1)
+    asyncio.run(scene())
+    assert away.was_silent
 
 
 def test_an_attempt_waits_longer_than_the_one_before(inside: InHouse) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from fleet.supervisor.house import House, now_ms
 from fleet.supervisor.record import StreamRecord
 from fleet.supervisor.wish import Wish
 
+T = TypeVar("T")
 ATTENDED_IN_ONE = 4  # how often an agent is attended within the time that it lives without
 MARGIN_SECONDS = 20.0  # for the host to notice, to end it with grace, and for what was on its way
 SILENT_SECONDS = 5.0  # a host that is watched says something as often
@@ -192,6 +193,15 @@ class Attempt:
             self.silent(exc)
             return None
         return answer
+
+    async def insist(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """The answer, however often its host has to be asked: for what the end of a session is judged by."""
+        while True:
+            try:
+                return await ask()
+            except TransportError as exc:
+                self.silent(exc)
+            await self.pause_after_silence()
 
     def attended(self) -> None:
         """From now on its agent may live for as long as its host agreed to, whatever becomes of us."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
-from fleet.coders.coder import SupportsAside
+from fleet.coders.coder import Aside, SupportsAside
 from fleet.model.stream import AnySaid
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.counting import counted
@@ -24,25 +25,23 @@ class Beside:
         self._due = 0.0
 
     async def run_once(self, *, last: bool = False) -> None:
-        """Read what is new, when it is time. A host that does not answer is asked another time."""
+        """Read what is new, when it is time. A host that does not answer is asked another time, but for the last."""
         if self._coder is None:
             return
         now = asyncio.get_running_loop().time()
         if now < self._due and not last:
             return
         self._due = now + EVERY_SECONDS
-        while await self._read(self._coder):
+        while await self._read(self._coder, last=last):
             pass
 
-    async def _read(self, coder: SupportsAside) -> bool:
+    async def _read(self, coder: SupportsAside, *, last: bool) -> bool:
         """The next lines. True: there may be more."""
         attempt, aside = self._attempt, coder.aside(self._attempt.state)
-        if aside is None or not await self._found(aside.find):
+        if aside is None:
             return False
-        get = attempt.site.transport.get
-        data = await attempt.safely(get(self._path, offset=aside.cursor, limit=PIECE)) or b""
-        if len(data) == PIECE and b"\n" not in data:
-            data = await attempt.safely(get(self._path, offset=aside.cursor, limit=LONGEST)) or b""
+        ask = partial(self._next, aside)
+        data = await (attempt.insist(ask) if last else attempt.safely(ask())) or b""
         *lines, _ = data.split(b"\n")
         if not lines:
             return False
@@ -57,8 +56,15 @@ class Beside:
         await attempt.commit()
         return len(data) >= PIECE
 
-    async def _found(self, find: tuple[str, ...]) -> bool:
+    async def _next(self, aside: Aside) -> bytes:
+        """What comes next in the file, if there is one by now."""
+        transport = self._attempt.site.transport
         if not self._path:
-            done = await self._attempt.safely(self._attempt.site.transport.run(find))
-            self._path = done.stdout.decode("utf-8", "replace").strip() if done and done.code == 0 else ""
-        return bool(self._path)
+            done = await transport.run(aside.find)
+            self._path = done.stdout.decode("utf-8", "replace").strip() if done.code == 0 else ""
+            if not self._path:
+                return b""
+        data = await transport.get(self._path, offset=aside.cursor, limit=PIECE)
+        if len(data) == PIECE and b"\n" not in data:
+            data = await transport.get(self._path, offset=aside.cursor, limit=LONGEST)
+        return data

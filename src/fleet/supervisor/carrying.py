@@ -64,14 +64,7 @@ async def fetch(attempt: Attempt) -> None:
     """Bring back what the agent left in its artifact directory; asked for until its host answers."""
     if attempt.site.is_here or attempt.verifies:
         return
-    while True:
-        try:
-            await _fetch(attempt)
-        except TransportError as exc:
-            attempt.silent(exc)
-            await attempt.pause_after_silence()
-        else:
-            return
+    await attempt.insist(lambda: _fetch(attempt))
 
 
 async def _fetch(attempt: Attempt) -> None:

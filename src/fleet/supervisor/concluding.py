@@ -9,12 +9,11 @@ import asyncio
 import contextlib
 import re
 import time
-from typing import Any
+from functools import partial
 
 from msgspec.structs import replace
 
 from fleet.coders.coder import Exit as CoderExit
-from fleet.errors import TransportError
 from fleet.hosts.facts import Cause, Exit
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.receipt import Verdict
@@ -39,8 +38,8 @@ MOST_EVIDENCE = 100  # files that are listed
 async def conclude(attempt: Attempt) -> None:
     """The steps, in order: what became of it, what follows, and the transaction."""
     attempt.house.at("concluding")
-    seen = await _exit_until_known(attempt)
-    stderr = (await _stderr(attempt)).decode("utf-8", "replace")
+    seen = await attempt.insist(attempt.hosted.exit)  # None: there is no record of its end, which is not silence
+    stderr = (await attempt.insist(partial(_stderr, attempt))).decode("utf-8", "replace")
     attempt.record.keep_stderr(stderr)
     await carrying.fetch(attempt)
     verb, outcome, state = _outcome(attempt, seen, stderr)
@@ -279,19 +278,5 @@ def _not_before(attempt: Attempt, decision: ending.Retry | ending.Postpone) -> i
 
 async def _stderr(attempt: Attempt) -> bytes:
     """The last of it; most are short, and then no process is needed to know how long."""
-    path = f"{attempt.hosted.directory}/stderr"
-    head: bytes = await attempt.safely(attempt.site.transport.get(path, limit=MOST_STDERR)) or b""
-    if len(head) < MOST_STDERR:
-        return head
-    tail: Any = await attempt.safely(attempt.hosted.stderr_tail(MOST_STDERR))
-    return tail or head
-
-
-async def _exit_until_known(attempt: Attempt) -> Exit | None:
-    """The record of its end, or None when there is none: which is not the same as no answer."""
-    while True:
-        try:
-            return await attempt.hosted.exit()
-        except TransportError as exc:
-            attempt.silent(exc)
-            await attempt.pause_after_silence()
+    head = await attempt.site.transport.get(f"{attempt.hosted.directory}/stderr", limit=MOST_STDERR)
+    return head if len(head) < MOST_STDERR else await attempt.hosted.stderr_tail(MOST_STDERR)

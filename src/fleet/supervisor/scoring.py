@@ -9,7 +9,6 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet import plugins
-from fleet.errors import TransportError
 from fleet.hosts.collect import Shelf
 from fleet.hosts.git import commit
 from fleet.model.outcome import Outcome, OutcomeKind
@@ -130,12 +129,7 @@ async def commit_of(attempt: Attempt) -> str | None:
 
 async def _gathered(attempt: Attempt, code: int | None, wants: Sequence[Wants]) -> Gathered:
     """What the session left; asked for until its host answers: silence is not evidence."""
-    while True:
-        try:
-            return await gather(attempt, code, wants)
-        except TransportError as exc:
-            attempt.silent(exc)
-            await attempt.pause_after_silence()
+    return await attempt.insist(lambda: gather(attempt, code, wants))
 
 
 def _waits(leaf: AnyScorer) -> str:

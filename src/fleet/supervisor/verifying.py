@@ -6,7 +6,6 @@ import asyncio
 
 from msgspec.structs import replace
 
-from fleet.errors import TransportError
 from fleet.hosts.collect import Shelf
 from fleet.hosts.files import whole
 from fleet.model.outcome import Outcome, OutcomeKind
@@ -139,13 +138,7 @@ def _work(attempt: Attempt, judged: Receipt, refs: tuple[ArtifactRef, ...]) -> V
 
 async def _heard(attempt: Attempt, outcome: Outcome, code: int | None) -> tuple[Evidence, tuple[ArtifactRef, ...]]:
     """What the verifier said, kept; asked for until its host answers."""
-    while True:
-        try:
-            said = await _said(attempt)
-            break
-        except TransportError as exc:
-            attempt.silent(exc)
-            await attempt.pause_after_silence()
+    said = await attempt.insist(lambda: _said(attempt))
     shelf = Shelf(attempt.house.home.artifacts)
     texts, refs = {}, []
     for name, data in said.items():

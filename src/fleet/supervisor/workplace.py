@@ -97,15 +97,11 @@ async def trespasses(attempt: Attempt) -> tuple[str, ...]:
     allowed = attempt.task.terms.writable_paths
     if allowed is None:
         return ()
-    while True:
-        try:
-            kept = attempt.site.state
-            return outside(await _spaces(attempt).changes(attempt.cwd, kept, _mark_file(attempt)), allowed)
-        except UsageError as exc:  # the workspace itself is gone, or has grown past all bounds
-            return (str(exc),)
-        except TransportError as exc:
-            attempt.silent(exc)
-            await attempt.pause_after_silence()
+    spaces, kept, mark = _spaces(attempt), attempt.site.state, _mark_file(attempt)
+    try:
+        return outside(await attempt.insist(lambda: spaces.changes(attempt.cwd, kept, mark)), allowed)
+    except UsageError as exc:  # the workspace itself is gone, or has grown past all bounds
+        return (str(exc),)
 
 
 def told(paths: tuple[str, ...]) -> str:
