@@ -121,6 +121,10 @@ def test_looks_are_the_same_elsewhere(pair: Pair) -> None:
         ["task", waits, "knowledge"],
         ["task", waits, "stderr"],
         ["task", "nope", "events"],
+        ["ledger", "tail"],
+        ["ledger", "tail", "-n", "3"],
+        ["ledger", "tail", "--task", bad],
+        ["ledger", "tail", "--task", "nope"],
         ["log"],
         ["log", "2"],
         ["questions"],
@@ -263,6 +267,7 @@ def test_what_can_go_wrong_on_the_way(pair: Pair, monkeypatch: pytest.MonkeyPatc
         (pair.away("stop", "--all", token=reader), 1, "this needs the role operate, and eve has read"),
         (pair.away("run", "night.json", "--dry-run"), 2, "--dry-run works on a home here"),
         (pair.away("task", "x", "set", "priority=1"), 2, "`fleet task set` works on a home here"),
+        (pair.away("ledger", "verify"), 2, "`fleet ledger verify` works on a home here"),
         (pair.away("run"), 2, "supervising works on a home here"),
         (pair.away("hosts", "drain", "x"), 2, "`fleet hosts drain` works on a home here"),
     ]

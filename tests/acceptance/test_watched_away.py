@@ -155,6 +155,26 @@ def test_a_watch_that_has_seen_nothing_misses_nothing(served: Served) -> None:
         assert len(lines_until(watching, "task 8")) == 10
 
 
+def test_the_tail_of_a_ledger_elsewhere_is_followed(served: Served) -> None:
+    """The newest of a task, however long ago, then what comes, as at home; a server that starts anew is waited for."""
+    cli = served.cli
+    with cli.store() as store:
+        mine, other = store.submit([a_task("mine", uid="fleet-abc"), a_task("other")], by="ana").result()
+        for n in range(60):
+            store.comment(other.uid, f"remark {n}", by="ana").result()
+    argv = ["ledger", "tail", "-f", "-n", "1", "--task", mine.uid]
+    with cli.started(*argv) as here, cli.started(*served.url, *argv) as away:
+        assert lines_until(here, "mine") == lines_until(away, "mine")
+        served.kill()
+        assert "it is asked again until it answers" in line_from(away.stderr, seconds=SECONDS)
+        with cli.store() as store:
+            store.comment(other.uid, "not mine", by="ana").result()
+            store.comment(mine.uid, "at last", by="ana").result()
+        served.start()
+        assert len(seen := lines_until(away, "at last")) == 1
+        assert lines_until(here, "at last") == seen
+
+
 def test_a_token_that_is_taken_away_ends_it(served: Served) -> None:
     """What coming back cannot mend ends the watch, with its reason and its code."""
     with served.cli.started(*served.url, "watch") as watching:

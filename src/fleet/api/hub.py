@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from fleet.errors import FleetError
-from fleet.model.event import kind_of
+from fleet.model.event import Entry, kind_of
 from fleet.projections.happened import EVERYTHING, Names, Only, Piece
 from fleet.store.reads import Reads, order_of
 
@@ -48,6 +48,12 @@ def line_of(one: Happened) -> bytes:
         msgspec.json.encode(one.about),
         one.entry.body,
     )
+
+
+def lines_of(reads: Reads, entries: Iterable[Entry]) -> bytes:
+    """Events as a list of such objects."""
+    placed = ((entry, place[1]) for entry in entries if (place := reads.place(entry.seq)))
+    return b"[%s]" % b",".join(map(line_of, Names().placed(reads, placed)))
 
 
 def frame_of(one: Happened) -> bytes:

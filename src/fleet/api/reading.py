@@ -8,7 +8,7 @@ from litestar import Request, Response, get
 from litestar.params import PathParameter, QueryParameter
 
 from fleet.api.answers import NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw
-from fleet.api.hub import line_of
+from fleet.api.hub import lines_of
 from fleet.api.looking import Limit
 from fleet.api.views import EventLine
 from fleet.errors import Conflict
@@ -16,14 +16,12 @@ from fleet.front.front import Front
 from fleet.front.views import LogView, SupervisorLog, TaskDiff, TaskFile, Used
 from fleet.policy.redaction import redacted
 from fleet.projections.availability import Availability
-from fleet.projections.happened import Names
 from fleet.projections.hosts import HostView
 from fleet.projections.machines import Machines
 from fleet.projections.pools import PoolWorkerView
 from fleet.projections.queue import ReadyLine
 from fleet.projections.receipts import Checked, ReceiptView
 from fleet.projections.supervision import Supervision
-from fleet.store.reads import Reads
 
 MOST_BYTES = 1 << 20
 MOST_DIFF = 8 << 20
@@ -105,12 +103,7 @@ async def events_of_task(request: Request[Any, Any, Any], task_id: Word) -> Resp
     """What the ledger says of a task, oldest first."""
     word = checked(task_id)
 
-    def look(reads: Reads) -> bytes:
-        entries = reads.chain(reads.find(word).uid)
-        placed = ((entry, place[1]) for entry in entries if (place := reads.place(entry.seq)))
-        return b"[%s]" % b",".join(map(line_of, Names().placed(reads, placed)))
-
-    return raw(await desk_of(request).ask(look))
+    return raw(await desk_of(request).ask(lambda reads: lines_of(reads, reads.chain(reads.find(word).uid))))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/used", tags=["sessions"], guards=NEEDS_READ)

@@ -11,9 +11,9 @@ from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
 from fleet.api.answers import NEEDS_READ, OfRun, checked, desk_of, raw
-from fleet.api.hub import line_of
+from fleet.api.hub import line_of, lines_of
 from fleet.api.problems import Refused
-from fleet.api.views import Replay
+from fleet.api.views import EventLine, Replay
 from fleet.errors import Conflict, UsageError
 from fleet.model.event import EVENTS, kind_of
 from fleet.projections.feed import Begin, begin
@@ -95,6 +95,21 @@ async def replay(
     return raw(await desk_of(request).ask(look))
 
 
+@get("/v1/fleet/events/newest", tags=["events"], guards=NEEDS_READ)
+async def newest_events(
+    request: Request[Any, Any, Any],
+    limit: Annotated[int, QueryParameter(ge=1, le=1000, description="At most so many.")] = 20,
+    task: Annotated[str | None, QueryParameter(min_length=1, max_length=256, description="Of this task alone.")] = None,
+) -> Response[list[EventLine]]:
+    """The newest events, oldest of them first, as `fleet ledger tail` prints them."""
+    word = None if task is None else checked(task)
+
+    def look(reads: Reads) -> bytes:
+        return lines_of(reads, reads.last(limit, subject=reads.find(word).uid if word else None))
+
+    return raw(await desk_of(request).ask(look))
+
+
 def check_position(reads: Reads, position: str) -> None:
     """Refuse what is no position of this ledger: going on from it would leave events out, or none would come."""
     if not POSITION.fullmatch(position):
@@ -109,4 +124,4 @@ def check_position(reads: Reads, position: str) -> None:
         )
 
 
-ROUTES = [events, replay]
+ROUTES = [events, replay, newest_events]

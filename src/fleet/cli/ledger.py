@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from fleet.cli.parsing import add_verb, positive
 from fleet.errors import UsageError
@@ -50,6 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Tail, export or verify."""
+    if args.verb != "tail":
+        context.here(f"`fleet ledger {args.verb}`")
     return {"tail": _tail, "export": _export, "verify": _verify}[args.verb](args, context)
 
 
@@ -65,25 +67,27 @@ def line_of(entry: Entry) -> str:
 
 
 def _tail(args: argparse.Namespace, context: Context) -> int:
-    subject = context.reads.find(args.task).uid if args.task else None
-    bell = context.reads.listen() if args.follow else None  # before looking, so that nothing falls between
-    try:
-        position = context.reads.end() if args.follow else ""
-        newest = context.reads.last(args.lines, subject=subject)
-        shown = {entry.seq for entry in newest}  # some may have come after the position was taken
-        _print(context, newest)
-        while bell is not None:
-            batch = context.reads.feed(position)
-            position = batch.position
-            fresh = [entry for entry in batch.entries if entry.seq not in shown]
-            _print(context, [entry for entry in fresh if subject in (None, entry.event.subject)])
-            context.out.flush()
-            if not batch.entries:
-                bell.wait(POLL_SECONDS)
-    finally:
-        if bell is not None:
-            bell.close()
+    if args.follow:
+        _follow(args.lines, args.task, context)
+    _print(context, context.front.newest(args.lines, args.task))
     return 0
+
+
+def _follow(most: int, word: str | None, context: Context) -> NoReturn:
+    """The newest, and what comes after them, until Ctrl-C."""
+    from fleet.cli.contact import Contact
+    from fleet.projections.feed import Begin
+    from fleet.projections.happened import Only
+
+    subject, contact = context.front.task(word).id if word else None, Contact(context)
+    with contextlib.closing(context.front.follow(Begin(newest=most), Only(task=subject))) as following:
+        while True:
+            came = [one.entry for one in following.more()]
+            _print(context, [entry for entry in came if subject in (None, entry.event.subject)])
+            context.out.flush()
+            if not came:
+                following.wait(POLL_SECONDS)
+            contact.heard(following.trouble)
 
 
 def _print(context: Context, entries: list[Entry]) -> None:

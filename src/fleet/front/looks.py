@@ -176,6 +176,11 @@ class LocalLooks:
         reads = self._reads()
         return reads.chain(reads.find(word).uid)
 
+    def newest(self, limit: int, task: str | None = None) -> list[Entry]:
+        """The newest events, or those of a task; oldest of them first."""
+        reads = self._reads()
+        return reads.last(limit, subject=reads.find(task).uid if task else None)
+
     def used(self, task: str, session: str | None) -> Used | None:
         """What the last session of a task has used, or the one that is named; None: there is none."""
         from fleet.front.views import Used

@@ -154,8 +154,11 @@ class RemoteFront:
 
     def history(self, word: str) -> list[Entry]:
         """All events of a task, in order."""
-        lines = self._client.get(list[Line], "tasks", word, "events")
-        return [self._client.made(line, entry_of) for line in lines]
+        return self._entries("tasks", word, "events")
+
+    def newest(self, limit: int, task: str | None = None) -> list[Entry]:
+        """The newest events, or those of a task; oldest of them first."""
+        return self._entries("events", "newest", limit=_bounded(limit), task=task)
 
     def used(self, task: str, session: str | None) -> Used | None:
         """What the last session of a task has used, or the one that is named; None: there is none."""
@@ -270,6 +273,10 @@ class RemoteFront:
     def judge(self, word: str, *, passed: bool, note: str) -> TaskDetail:
         """A person's verdict on a result."""
         return self._task("tasks", word, "verify", body={"passed": passed, "note": note})
+
+    def _entries(self, *path: str, **query: Any) -> list[Entry]:
+        lines = self._client.get(list[Line], *path, **query)
+        return [self._client.made(line, entry_of) for line in lines]
 
     def _task(self, *path: str, body: object = None) -> TaskDetail:
         return self._client.read(self._client.post(*path, body=body), TaskDetail)
