@@ -26,6 +26,7 @@ FORBIDDEN = (
 )
 NAMESPACE = "http://www.w3.org/2000/svg"  # a name, which nothing asks for
 MOST_LINES = 250
+LONGEST_LINE = 120
 
 
 def imports(module: Path) -> list[str]:
@@ -57,6 +58,14 @@ def test_a_module_says_what_it_owns_and_is_short(module: Path) -> None:
     lines = module.read_text().splitlines()
     assert lines[0].startswith("// Owns ")
     assert len(lines) <= MOST_LINES
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in sorted(PAGE.iterdir()) if path.suffix != ".svg"], ids=lambda path: path.name
+)
+def test_a_file_of_the_page_is_read_without_scrolling(path: Path) -> None:
+    """Lines are as long as those of our Python at most."""
+    assert [line for line in path.read_text().splitlines() if len(line) > LONGEST_LINE] == []
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)

@@ -21,7 +21,11 @@ export function boardPage(here) {
   const recent = recentTable();
   const machines = machineTable();
   const parts = [needs, running, queued, recent, machines];
-  const element = h("div", { "data-page": "board", class: "page" }, parts.map((part) => part.element));
+  const element = h(
+    "div",
+    { "data-page": "board", class: "page" },
+    parts.map((part) => part.element),
+  );
   const shown = { board: null, machines: null, queue: null, aroundAt: 0, text: here.text };
 
   const draw = () => {
@@ -30,8 +34,14 @@ export function boardPage(here) {
     const number = needs.draw(board, shown.machines, shown.queue, text);
     document.title = number ? `(${number}) Fleet` : "Fleet";
     const { counts } = board;
-    running.draw(board.running.filter((one) => fits(text, one.id, one.title, one.coder, one.model, where(one))), counts.running + counts.verifying);
-    queued.draw(readyFirst(board.queued).filter((one) => fits(text, one.id, one.title, one.coder)), counts.queued);
+    running.draw(
+      board.running.filter((one) => fits(text, one.id, one.title, one.coder, one.model, where(one))),
+      counts.running + counts.verifying,
+    );
+    queued.draw(
+      readyFirst(board.queued).filter((one) => fits(text, one.id, one.title, one.coder)),
+      counts.queued,
+    );
     drawRecent(recent, text);
     drawMachines(machines, shown, text);
   };
@@ -67,9 +77,19 @@ function runningTable() {
     empty: ["Nothing runs. Put something in the queue: ", h("code", {}, 'fleet add "..."')],
     columns: [
       { label: "State", of: (one) => [one.stale ? "stale" : one.state], draw: ([name]) => state(name) },
-      { label: "Task", kind: "wide whole", of: (one) => [one.id, one.title], draw: ([id, title]) => taskLink(id, title) },
+      {
+        label: "Task",
+        kind: "wide whole",
+        of: (one) => [one.id, one.title],
+        draw: ([id, title]) => taskLink(id, title),
+      },
       { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
-      { label: "Where", kind: "cut", of: (one) => [one.worker, one.host], draw: ([worker, host]) => h("span", { title: host }, where({ worker, host })) },
+      {
+        label: "Where",
+        kind: "cut",
+        of: (one) => [one.worker, one.host],
+        draw: ([worker, host]) => h("span", { title: host }, where({ worker, host })),
+      },
       { label: "For", kind: "right", of: (one) => one.started_at, draw: lasting },
       { label: "Idle", kind: "right", of: (one) => one.started_at + one.elapsed_ms - one.idle_ms, draw: lasting },
       { label: "Context", kind: "right", of: (one) => [one.peak_context_tokens, one.context_window], draw: context },
@@ -88,7 +108,12 @@ function queuedTable() {
     empty: ["Nothing waits. Put something in the queue: ", h("code", {}, 'fleet add "..."')],
     columns: [
       { label: "Priority", kind: "right", of: (one) => `P${one.priority}` },
-      { label: "Task", kind: "wide whole", of: (one) => [one.id, one.title], draw: ([id, title]) => taskLink(id, title) },
+      {
+        label: "Task",
+        kind: "wide whole",
+        of: (one) => [one.id, one.title],
+        draw: ([id, title]) => taskLink(id, title),
+      },
       { label: "Coder", of: (one) => one.coder },
       { label: "Waits for", of: (one) => [one.needs, one.not_before], draw: waits },
     ],

@@ -91,7 +91,7 @@ export class Feed {
   take(frame) {
     if (frame.kind === "stream.dropped") return; // it ends, and is taken up again after the last id
     if (frame.data) this.told(frame.kind, JSON.parse(frame.data));
-    if (frame.id !== null) this.position = frame.id || BEGINNING; // only now: what was not dealt with is asked for again
+    if (frame.id !== null) this.position = frame.id || BEGINNING; // last: what was not dealt with is asked for again
   }
 }
 

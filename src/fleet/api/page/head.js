@@ -72,7 +72,14 @@ export function overview(found) {
 
 function counter(name) {
   const symbol = h("span", { class: "symbol", "aria-hidden": "true" }, SYMBOLS[name]);
-  return h("a", { href: href("tasks", { state: name }), class: "state", "data-is": name, "data-count": name }, symbol, " ", h("b", {}, "0"), ` ${name}`);
+  return h(
+    "a",
+    { href: href("tasks", { state: name }), class: "state", "data-is": name, "data-count": name },
+    symbol,
+    " ",
+    h("b", {}, "0"),
+    ` ${name}`,
+  );
 }
 
 function supervisors(names) {
@@ -90,6 +97,12 @@ export function tellProblem(problem) {
   place.hidden = problem === null;
   if (problem === null) return;
   const close = h("button", { type: "button", on: { click: () => tellProblem(null) }, "aria-label": "Dismiss" }, "✕");
-  const each = problem.problems?.length ? h("ul", {}, problem.problems.map((one) => h("li", {}, one))) : null;
+  const each = problem.problems?.length
+    ? h(
+        "ul",
+        {},
+        problem.problems.map((one) => h("li", {}, one)),
+      )
+    : null;
   put(place, h("p", {}, h("b", {}, problem.message), problem.hint && ` ${problem.hint}`), each, close);
 }

@@ -65,7 +65,9 @@ function told(reading, line) {
   const words = record.said ? inWords(record.said, reading.tools) : (record.event ?? "").replaceAll("_", " ");
   if (words) {
     const kind = record.said?.kind ?? "event";
-    found.push(h("div", { "data-said": kind }, h("span", { class: "quiet" }, exact(record.at).slice(11)), `  ${words}`));
+    found.push(
+      h("div", { "data-said": kind }, h("span", { class: "quiet" }, exact(record.at).slice(11)), `  ${words}`),
+    );
   }
   return found;
 }
@@ -96,7 +98,9 @@ function inWords(said, tools) {
     case "retrying":
       return `! tries again${said.after_ms ? ` in ${said.after_ms / 1000} s` : ""}: ${said.reason}`;
     case "limited":
-      return said.rejected ? `! the plan's limit (${said.window}) is reached${said.resets_at ? ` until ${exact(said.resets_at)}` : ""}` : "";
+      return said.rejected
+        ? `! the plan's limit (${said.window}) is reached${said.resets_at ? ` until ${exact(said.resets_at)}` : ""}`
+        : "";
     case "denied":
       return `! was not allowed to use ${said.tool}${said.reason ? `: ${said.reason}` : ""}`;
     case "compacted":

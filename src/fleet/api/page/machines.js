@@ -13,7 +13,11 @@ export function machineTable() {
     empty: "No machine is known.",
     keyOf: (one) => one.name,
     columns: [
-      { label: "Status", of: (one) => [looks(one), one.draining ? "draining" : one.status], draw: ([look, word]) => state(look, word) },
+      {
+        label: "Status",
+        of: (one) => [looks(one), one.draining ? "draining" : one.status],
+        draw: ([look, word]) => state(look, word),
+      },
       { label: "Machine", kind: "wide", of: (one) => one.name, draw: (name) => h("b", {}, name) },
       { label: "Busy", kind: "right", of: (one) => (one.slots === null ? "-" : `${one.sessions}/${one.slots}`) },
       { label: "Responsive", of: (one) => one.responsive, draw: responsive },
@@ -28,11 +32,21 @@ export function machineTable() {
 // The declared machines by their last probes; this machine, and those of runs, by what the board says of them.
 export function drawMachines(table, { board, machines }, text) {
   const declared = new Map(machines.machines.map((one) => [one.name, one]));
-  const all = board.hosts.map((host) => ({ ...ofHost(host), ...declared.get(host.name), sessions: host.sessions, slots: host.slots }));
+  const all = board.hosts.map((host) => ({
+    ...ofHost(host),
+    ...declared.get(host.name),
+    sessions: host.sessions,
+    slots: host.slots,
+  }));
   const named = new Set(all.map((one) => one.name));
-  const others = machines.machines.filter((one) => !named.has(one.name)).map((one) => ({ ...one, sessions: 0, slots: null }));
+  const others = machines.machines
+    .filter((one) => !named.has(one.name))
+    .map((one) => ({ ...one, sessions: 0, slots: null }));
   const every = [...all, ...others].sort((a, b) => URGENCY[looks(a)] - URGENCY[looks(b)]);
-  table.draw(every.filter((one) => fits(text, one.name, one.kind, one.status, one.detail)), every.length);
+  table.draw(
+    every.filter((one) => fits(text, one.name, one.kind, one.status, one.detail)),
+    every.length,
+  );
   const fault = machines.api_fault;
   say(table.number, `${table.number.textContent}${fault ? `: ${fault}` : ""}`);
 }
@@ -63,7 +77,9 @@ function looks(one) {
 }
 
 function known(one) {
-  return [one.healthy === false || one.healthy === null ? one.reason : "", one.detail, ...one.warnings].filter(Boolean).join("; ");
+  return [one.healthy === false || one.healthy === null ? one.reason : "", one.detail, ...one.warnings]
+    .filter(Boolean)
+    .join("; ");
 }
 
 function responsive(value) {

@@ -52,7 +52,6 @@ function failed(problem) {
 
 // The page that the address names; where it is shown already, it is told what of it is wanted.
 function turn() {
-  if (takeToken()) return begin(); // a link with another token, opened where the page was open already
   const here = route();
   const name = `${here.page} ${here.id}`;
   closeAdd();
@@ -81,13 +80,13 @@ async function begin() {
   } catch (problem) {
     if (problem.status === 401) return;
     connection("lost", problem);
+    put(byId("token-problem"), problem.message);
     setTimeout(begin, AGAIN_MS);
     return;
   }
   byId("token-form").hidden = true;
   document.body.classList.remove("outside");
   say(byId("who"), `as ${me.name} (${me.role})`);
-  addEventListener("hashchange", turn);
   feed?.stop();
   shown.name = ""; // another token may see other things
   turn();
@@ -97,7 +96,6 @@ async function begin() {
 function askForToken(problem) {
   dropToken();
   feed?.stop();
-  removeEventListener("hashchange", turn);
   Object.assign(shown, { page: null, name: "" });
   forget();
   put(byId("main"));
@@ -118,6 +116,11 @@ byId("token-form").addEventListener("submit", (event) => {
 byId("filter").addEventListener("input", (event) => {
   refine({ text: event.target.value });
   retell(route());
+});
+addEventListener("hashchange", () => {
+  if (takeToken())
+    begin(); // a link with another token, opened where the page was open already
+  else if (shown.page) turn();
 });
 onRefused(askForToken);
 onDone(() => refresher.soon());

@@ -1,4 +1,4 @@
-// Owns what needs a person: questions with a box for the answer, results to judge, what failed or was interrupted, ill hosts.
+// Owns what needs a person: questions with a box for the answer, results to judge, what failed or waits, ill hosts.
 import { me } from "./api.js";
 import { h, mark, put, Rows } from "./dom.js";
 import { fits, href } from "./route.js";
@@ -32,7 +32,9 @@ export class Needs {
 
 // An outside queue that does not answer: what is queued there is not known, which is not the same as nothing.
 function silent(queue) {
-  return queue?.error ? [{ ...about("queue", "the outside queue fails", queue.error, queue.since), kind: "queue" }] : [];
+  return queue?.error
+    ? [{ ...about("queue", "the outside queue fails", queue.error, queue.since), kind: "queue" }]
+    : [];
 }
 
 // Hosts of which the last probe says that they are not well; many of them are one thing to look at, not many.
@@ -42,13 +44,24 @@ function ill(machines) {
   const found = machines.machines.filter((each) => each.healthy === false);
   if (found.length <= MOST_HOSTS) return [fault, ...found.map(host)].filter(Boolean);
   const since = Math.max(...found.map((each) => each.since ?? 0));
-  const names = found.slice(0, MOST_HOSTS).map((each) => each.name).join(", ");
+  const names = found
+    .slice(0, MOST_HOSTS)
+    .map((each) => each.name)
+    .join(", ");
   const title = `${found.length} hosts are not well`;
-  return [fault, about("hosts", title, `${names} and ${found.length - MOST_HOSTS} more, first under Machines`, since || null)].filter(Boolean);
+  return [
+    fault,
+    about("hosts", title, `${names} and ${found.length - MOST_HOSTS} more, first under Machines`, since || null),
+  ].filter(Boolean);
 }
 
 function host(each) {
-  return about(each.name, `host ${each.name}`, [each.reason, each.detail].filter(Boolean).join(": "), each.since ?? each.probed_at);
+  return about(
+    each.name,
+    `host ${each.name}`,
+    [each.reason, each.detail].filter(Boolean).join(": "),
+    each.since ?? each.probed_at,
+  );
 }
 
 function about(id, title, text, at) {
@@ -60,12 +73,26 @@ function card(item) {
   const head = h("div", { class: "card-head" });
   const text = h("p", { class: "card-text" });
   const controls = new Controls(item.id);
-  const element = h("li", { class: "row card", tabindex: -1, "data-kind": item.kind }, head, text, controls.place, controls.buttons);
+  const element = h(
+    "li",
+    { class: "row card", tabindex: -1, "data-kind": item.kind },
+    head,
+    text,
+    controls.place,
+    controls.buttons,
+  );
   mark(element, ofHost ? "data-host" : "data-task", item.id);
   const show = (found) => {
     const title = ofHost ? h("b", {}, found.title) : h("a", { href: href("task", { id: found.id }) }, found.title);
     const who = found.asked_by && h("span", { class: "quiet" }, found.asked_by);
-    put(head, state(LOOKS[found.kind] ?? "blocked", found.kind), title, !ofHost && h("code", {}, found.id), who, ago(found.asked_at));
+    put(
+      head,
+      state(LOOKS[found.kind] ?? "blocked", found.kind),
+      title,
+      !ofHost && h("code", {}, found.id),
+      who,
+      ago(found.asked_at),
+    );
     put(text, found.text);
     if (ofHost || !me.operates) return;
     const deeds = deedsOf(STATES[found.kind] ?? "blocked", found.kind);

@@ -4,20 +4,29 @@ import { h, put } from "./dom.js";
 import { fields, plainTable } from "./overview.js";
 import { verdict } from "./recent.js";
 import { href } from "./route.js";
-import { ago, dollars, exact, rounded, size, span, state } from "./words.js";
+import { ago, dollars, exact, size, span, state, tokens } from "./words.js";
 
 const KEPT_MS = 60_000; // a download has begun by then
 const ENVELOPE = new Set(["at", "by", "kind", "v", "subject", "type", "reason"]);
 
 export function file(found) {
   if (found.text === null) return h("p", { class: "empty" }, "None yet; it will be ", h("code", {}, found.file));
-  return found.text ? h("pre", { class: "text" }, found.text) : h("p", { class: "empty" }, "It is empty: ", h("code", {}, found.file));
+  return found.text
+    ? h("pre", { class: "text" }, found.text)
+    : h("p", { class: "empty" }, "It is empty: ", h("code", {}, found.file));
 }
 
 export function events(found) {
   const row = ({ seq, event }) => {
     const rest = Object.entries(event).filter(([name]) => !ENVELOPE.has(name));
-    const more = rest.length && h("details", {}, h("summary", {}, event.reason || "more"), h("pre", { class: "text" }, JSON.stringify(Object.fromEntries(rest), null, 2)));
+    const more =
+      rest.length &&
+      h(
+        "details",
+        {},
+        h("summary", {}, event.reason || "more"),
+        h("pre", { class: "text" }, JSON.stringify(Object.fromEntries(rest), null, 2)),
+      );
     return [String(seq), ago(event.at), h("b", {}, event.kind ?? event.type), event.by, more || event.reason || ""];
   };
   return plainTable(["Seq", "When", "Event", "By", "What"], [...found].reverse().map(row));
@@ -29,8 +38,6 @@ export function receipts(found) {
 }
 
 function receipt(one) {
-  const used = one.usage ?? {};
-  const tokens = (usage) => rounded((usage.input_tokens ?? 0) + (usage.output_tokens ?? 0));
   const scores = (one.scores ?? []).map((score) => [
     state(score.passed ? "pass" : "fail"),
     score.kind,
@@ -40,26 +47,45 @@ function receipt(one) {
   return h(
     "li",
     { class: "sheet", "data-result": one.result },
-    h("p", { class: "facts-line" }, verdict(one.result, one.source), h("code", {}, one.id), ago(one.at), one.final ? h("b", {}, "final") : h("span", { class: "quiet" }, "not the one that counts")),
+    h(
+      "p",
+      { class: "facts-line" },
+      verdict(one.result, one.source),
+      h("code", {}, one.id),
+      ago(one.at),
+      one.final ? h("b", {}, "final") : h("span", { class: "quiet" }, "not the one that counts"),
+    ),
     h("p", {}, one.reason),
     fields([
-      ["verdict by", one.verdict_by === "nobody" && one.result === "pass" ? h("span", { class: "warn" }, "nobody: unverified") : one.verdict_by],
+      [
+        "verdict by",
+        one.verdict_by === "nobody" && one.result === "pass"
+          ? h("span", { class: "warn" }, "nobody: unverified")
+          : one.verdict_by,
+      ],
       ["attempt", one.attempt ? String(one.attempt) : null],
       ["coder", one.coder && [one.coder, one.model].filter(Boolean).join("/")],
       ["host", one.host],
       ["exit code", one.exit_code === undefined || one.exit_code === null ? null : String(one.exit_code)],
       ["took", span(one.duration_ms ?? 0)],
-      ["used", `${tokens(used)} tokens, ${dollars(used.cost_microusd ?? 0)}`],
-      ["verifier used", one.verify_ms ? `${span(one.verify_ms)}, ${tokens(one.verify_usage ?? {})} tokens, ${dollars(one.verify_usage?.cost_microusd ?? 0)}` : null],
+      ["used", spent(one.usage)],
+      ["verifier used", one.verify_ms ? `${span(one.verify_ms)}, ${spent(one.verify_usage)}` : null],
       ["score", one.score === undefined || one.score === null ? null : one.score.toFixed(2)],
       ["waits for", one.awaits?.kind],
       ["supersedes", one.supersedes && h("code", {}, one.supersedes)],
       ["commits", one.commit_after && h("code", {}, `${one.commit_before ?? ""}..${one.commit_after}`)],
       ["evidence", (one.evidence ?? []).map((text) => h("div", { class: "evidence" }, text))],
-      ["artifacts", (one.artifacts ?? []).map((ref) => h("div", {}, `${ref.kind} `, h("code", {}, ref.path), ` ${size(ref.size)}`))],
+      [
+        "artifacts",
+        (one.artifacts ?? []).map((ref) => h("div", {}, `${ref.kind} `, h("code", {}, ref.path), ` ${size(ref.size)}`)),
+      ],
     ]),
     scores.length > 0 && plainTable(["Score", "Scorer", "Value", "Evidence"], scores),
   );
+}
+
+function spent(usage) {
+  return `${tokens(usage)} tokens, ${dollars(usage?.cost_microusd)}`;
 }
 
 export function artifacts(found, task) {
@@ -96,10 +122,21 @@ export function why(found) {
     fields([
       ["what may be done", h("code", {}, found.action)],
       ["since", ago(found.since)],
-      ["by what evidence", `event ${found.evidence.seq}, ${found.evidence.kind}, by ${found.evidence.by}, ${exact(found.evidence.at)}`],
+      [
+        "by what evidence",
+        `event ${found.evidence.seq}, ${found.evidence.kind}, by ${found.evidence.by}, ${exact(found.evidence.at)}`,
+      ],
       ["reason", found.evidence.reason],
       ["what it is", found.classification],
-      ["waits for", found.waits_for.map((need) => [h("a", { href: href("task", { id: need.id }) }, h("code", {}, need.id)), " ", state(need.state), " "])],
+      [
+        "waits for",
+        found.waits_for.map((need) => [
+          h("a", { href: href("task", { id: need.id }) }, h("code", {}, need.id)),
+          " ",
+          state(need.state),
+          " ",
+        ]),
+      ],
       ["workers", found.workers.map((each) => h("div", {}, `${each.worker}: ${each.reason}`))],
       ["asked for, not done yet", found.asked.join(", ")],
       ["next at", found.next_at && exact(found.next_at)],

@@ -2,7 +2,7 @@
 import { h } from "./dom.js";
 import { fits, href } from "./route.js";
 import { Table } from "./table.js";
-import { ago, dollars, rounded, span, state } from "./words.js";
+import { ago, dollars, span, state, tokens } from "./words.js";
 
 const MOST = 200;
 const known = new Map(); // by task: of each its last verdict, the newest last
@@ -40,9 +40,18 @@ export function recentTable() {
       { label: "Result", of: (one) => [one.result, one.source], draw: ([result, source]) => verdict(result, source) },
       { label: "Task", kind: "wide", of: (one) => [one.id, one.title], draw: ([id, title]) => taskLink(id, title) },
       { label: "Checked", of: (one) => [one.verified, one.scorer], draw: checked },
-      { label: "Reason", kind: "wide quiet", of: (one) => one.reason, draw: (text) => h("span", { title: text }, text) },
+      {
+        label: "Reason",
+        kind: "wide quiet",
+        of: (one) => one.reason,
+        draw: (text) => h("span", { title: text }, text),
+      },
       { label: "Took", kind: "right", of: (one) => (one.duration_ms ? span(one.duration_ms) : "-") },
-      { label: "Tokens", kind: "right minor", of: (one) => rounded((one.usage.input_tokens ?? 0) + (one.usage.output_tokens ?? 0)) },
+      {
+        label: "Tokens",
+        kind: "right minor",
+        of: (one) => tokens(one.usage),
+      },
       { label: "Cost", kind: "right", of: (one) => dollars(one.usage.cost_microusd ?? 0) },
       { label: "Ended", kind: "right", of: (one) => one.at, draw: ago },
     ],
@@ -52,7 +61,10 @@ export function recentTable() {
 
 export function drawRecent(table, text) {
   const all = [...known.values()].reverse();
-  table.draw(all.filter((one) => fits(text, one.id, one.title, one.result, one.source, one.reason)), all.length);
+  table.draw(
+    all.filter((one) => fits(text, one.id, one.title, one.result, one.source, one.reason)),
+    all.length,
+  );
 }
 
 export function taskLink(id, title) {

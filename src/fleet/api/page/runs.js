@@ -18,7 +18,11 @@ export function runsPage(here) {
   const table = runTable();
   const element = h("div", { "data-page": "runs", class: "page" }, table.element);
   const shown = { runs: [], text: here.text };
-  const draw = () => table.draw(shown.runs.filter((run) => fits(shown.text, run.id, run.name, run.state)), shown.runs.length);
+  const draw = () =>
+    table.draw(
+      shown.runs.filter((run) => fits(shown.text, run.id, run.name, run.state)),
+      shown.runs.length,
+    );
   return {
     element,
     async look() {
@@ -44,11 +48,21 @@ function runTable() {
     empty: ["No run yet. Tasks are submitted together with ", h("code", {}, "fleet run SPEC")],
     columns: [
       { label: "State", of: (run) => run.state, draw: (name) => state(name) },
-      { label: "Run", kind: "wide", of: (run) => [run.id, run.name], draw: ([id, name]) => [h("a", { href: href("run", { id }) }, name), " ", h("code", {}, id)] },
+      {
+        label: "Run",
+        kind: "wide",
+        of: (run) => [run.id, run.name],
+        draw: ([id, name]) => [h("a", { href: href("run", { id }) }, name), " ", h("code", {}, id)],
+      },
       { label: "Progress", of: (run) => [ended(run), run.tasks], draw: progress },
       { label: "Tasks", kind: "wide", of: (run) => run.counts, draw: counts },
       { label: "Began", kind: "right", of: (run) => run.created_at, draw: ago },
-      { label: "Took", kind: "right", of: (run) => [run.created_at, run.ended_at], draw: ([from, to]) => (to ? span(to - from) : lasting(from)) },
+      {
+        label: "Took",
+        kind: "right",
+        of: (run) => [run.created_at, run.ended_at],
+        draw: ([from, to]) => (to ? span(to - from) : lasting(from)),
+      },
     ],
     about: (run) => ({ "data-run": run.id, "data-state": run.state }),
   });
@@ -66,18 +80,32 @@ export function runPage(here) {
 
   const draw = () => {
     if (!shown.run) return;
-    live.draw(shown.live.filter((one) => fits(shown.text, one.task, one.id, one.coder, one.worker)), shown.live.length);
-    results.draw(shown.tasks.filter((one) => fits(shown.text, one.task, one.id, one.title, one.state, one.result, one.reason)), shown.run.tasks);
+    live.draw(
+      shown.live.filter((one) => fits(shown.text, one.task, one.id, one.coder, one.worker)),
+      shown.live.length,
+    );
+    results.draw(
+      shown.tasks.filter((one) => fits(shown.text, one.task, one.id, one.title, one.state, one.result, one.reason)),
+      shown.run.tasks,
+    );
   };
 
   return {
     element,
     async look() {
       const path = at("runs", id);
-      const [detail, going, status] = await Promise.all([get(`${path}?limit=${MOST_TASKS}`), get(`${path}/live`), get("/status")]);
+      const [detail, going, status] = await Promise.all([
+        get(`${path}?limit=${MOST_TASKS}`),
+        get(`${path}/live`),
+        get("/status"),
+      ]);
       overview(status);
       const at_ = now();
-      Object.assign(shown, { run: detail.run, tasks: detail.tasks, live: going.live.map((one) => ({ ...one, began: began(one.elapsed_ms, at_) })) });
+      Object.assign(shown, {
+        run: detail.run,
+        tasks: detail.tasks,
+        live: going.live.map((one) => ({ ...one, began: began(one.elapsed_ms, at_) })),
+      });
       drawHead(head, detail.run);
       controls.show(detail.run.state === "active" ? ["stop-run"] : []);
       draw();
@@ -93,13 +121,30 @@ export function runPage(here) {
 
 function drawHead(place, run) {
   document.title = `${run.name} · Fleet`;
-  const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`).join(", ");
+  const labels = Object.entries(run.labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
   put(
     place,
     h("p", { class: "trail" }, h("a", { href: href("runs") }, "Runs")),
     h("h1", {}, run.name),
-    h("p", { class: "facts-line" }, state(run.state), h("code", {}, run.id), progress([ended(run), run.tasks]), ago(run.created_at), labels && h("span", { class: "quiet" }, labels)),
-    h("p", { class: "facts-line" }, counts(run.counts), run.over && run.state === "active" && h("span", { class: "warn" }, "nothing of it goes on by itself: it waits for a person")),
+    h(
+      "p",
+      { class: "facts-line" },
+      state(run.state),
+      h("code", {}, run.id),
+      progress([ended(run), run.tasks]),
+      ago(run.created_at),
+      labels && h("span", { class: "quiet" }, labels),
+    ),
+    h(
+      "p",
+      { class: "facts-line" },
+      counts(run.counts),
+      run.over &&
+        run.state === "active" &&
+        h("span", { class: "warn" }, "nothing of it goes on by itself: it waits for a person"),
+    ),
   );
 }
 
@@ -111,7 +156,12 @@ function liveTable() {
     keyOf: (one) => one.task,
     columns: [
       { label: "State", of: (one) => one.state, draw: (name) => state(name) },
-      { label: "Task", kind: "wide whole", of: (one) => [one.task, one.id], draw: ([id, title]) => taskLink(id, title) },
+      {
+        label: "Task",
+        kind: "wide whole",
+        of: (one) => [one.task, one.id],
+        draw: ([id, title]) => taskLink(id, title),
+      },
       { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
       { label: "Worker", of: (one) => one.worker },
       { label: "For", kind: "right", of: (one) => one.began, draw: lasting },
@@ -131,9 +181,22 @@ function resultTable() {
     columns: [
       { label: "State", of: (one) => one.state, draw: (name) => state(name) },
       { label: "Task", kind: "wide", of: (one) => [one.task, one.title], draw: ([id, title]) => taskLink(id, title) },
-      { label: "Result", of: (one) => [one.result, one.source], draw: ([result, source]) => (result ? verdict(result, source) : "-") },
-      { label: "Checked", of: (one) => [one.result === "pass" ? Boolean(one.scorer) : null, one.scorer], draw: checked },
-      { label: "Reason", kind: "wide quiet", of: (one) => one.reason, draw: (text) => h("span", { title: text }, text) },
+      {
+        label: "Result",
+        of: (one) => [one.result, one.source],
+        draw: ([result, source]) => (result ? verdict(result, source) : "-"),
+      },
+      {
+        label: "Checked",
+        of: (one) => [one.result === "pass" ? Boolean(one.scorer) : null, one.scorer],
+        draw: checked,
+      },
+      {
+        label: "Reason",
+        kind: "wide quiet",
+        of: (one) => one.reason,
+        draw: (text) => h("span", { title: text }, text),
+      },
       { label: "Attempts", kind: "right minor", of: (one) => String(one.attempts) },
       { label: "Took", kind: "right", of: (one) => span(one.duration_ms) },
       { label: "Tokens", kind: "right minor", of: (one) => rounded(one.tokens) },
@@ -149,11 +212,16 @@ function ended(run) {
 }
 
 function progress([done, all]) {
-  return [h("progress", { max: Math.max(1, all), value: done, "aria-hidden": "true" }), ` ${done}/${count(all, "task")}`];
+  return [
+    h("progress", { max: Math.max(1, all), value: done, "aria-hidden": "true" }),
+    ` ${done}/${count(all, "task")}`,
+  ];
 }
 
 function counts(found) {
-  const some = ["queued", "running", "verifying", "blocked", "completed", "partial", "failed", "cancelled"].filter((name) => found[name]);
+  const some = ["queued", "running", "verifying", "blocked", "completed", "partial", "failed", "cancelled"].filter(
+    (name) => found[name],
+  );
   return some.map((name) => [state(name, `${found[name]} ${name}`), " "]);
 }
 

@@ -8,8 +8,20 @@ const ANSWER = { name: "text", label: "Your answer", required: true, long: true 
 
 const DEEDS = {
   answer: { word: "Answer", path: (id) => at("questions", id, "answer"), field: ANSWER },
-  "verify-pass": { word: "Pass", ask: "It is as it should be.", path: (id) => at("tasks", id, "verify"), field: NOTE, body: { passed: true } },
-  "verify-fail": { word: "Fail", ask: "It is not as it should be.", path: (id) => at("tasks", id, "verify"), field: NOTE, body: { passed: false } },
+  "verify-pass": {
+    word: "Pass",
+    ask: "It is as it should be.",
+    path: (id) => at("tasks", id, "verify"),
+    field: NOTE,
+    body: { passed: true },
+  },
+  "verify-fail": {
+    word: "Fail",
+    ask: "It is not as it should be.",
+    path: (id) => at("tasks", id, "verify"),
+    field: NOTE,
+    body: { passed: false },
+  },
   interrupt: {
     word: "Interrupt",
     ask: "End its session? The task then waits for a person; no attempt is used.",
@@ -26,8 +38,18 @@ const DEEDS = {
       abandon: "give up its session: the host does not answer (abandon)",
     },
   },
-  stop: { word: "Stop", ask: "Cancel it? What needs it is skipped.", path: (id) => at("workers", id, "stop"), field: REASON },
-  "stop-run": { word: "Stop", ask: "Cancel all of this run that has not ended?", path: (id) => at("runs", id, "stop"), field: REASON },
+  stop: {
+    word: "Stop",
+    ask: "Cancel it? What needs it is skipped.",
+    path: (id) => at("workers", id, "stop"),
+    field: REASON,
+  },
+  "stop-run": {
+    word: "Stop",
+    ask: "Cancel all of this run that has not ended?",
+    path: (id) => at("runs", id, "stop"),
+    field: REASON,
+  },
 };
 
 const OF_STATE = {
@@ -74,7 +96,13 @@ export class Controls {
     const told = me.operates ? deeds.join(" ") : "";
     if (told === this.deeds) return;
     this.deeds = told;
-    put(this.buttons, told.split(" ").filter(Boolean).map((name) => this.button(name)));
+    put(
+      this.buttons,
+      told
+        .split(" ")
+        .filter(Boolean)
+        .map((name) => this.button(name)),
+    );
     if (this.current && !told.split(" ").includes(this.current)) this.close();
   }
 
@@ -118,7 +146,11 @@ export class Controls {
 function confirmation(name, id, closed, stands) {
   const deed = DEEDS[name];
   const told = h("p", { class: "told", role: "status" });
-  const yes = h("button", { type: "submit", class: "strong", "data-confirm-yes": true, "data-action": stands && name }, deed.word);
+  const yes = h(
+    "button",
+    { type: "submit", class: "strong", "data-confirm-yes": true, "data-action": stands && name },
+    deed.word,
+  );
   const no = !stands && h("button", { type: "button", "data-confirm-no": true, on: { click: closed } }, "Not now");
   const form = h("form", { "data-confirm": name, class: "confirm" });
   const send = async (event) => {
@@ -141,7 +173,9 @@ function confirmation(name, id, closed, stands) {
 }
 
 function field({ name, label, required = false, long = false }) {
-  const box = long ? h("textarea", { name, required, rows: 2 }) : h("input", { name, autocomplete: "off", maxlength: 2000 });
+  const box = long
+    ? h("textarea", { name, required, rows: 2 })
+    : h("input", { name, autocomplete: "off", maxlength: 2000 });
   return h("label", {}, h("span", {}, label), box);
 }
 
@@ -154,5 +188,9 @@ function options(deed) {
 function bodyOf(deed, form) {
   const said = form.elements[deed.field.name].value.trim();
   const ticked = Object.keys(deed.options ?? {}).filter((name) => form.elements[name].checked);
-  return { ...deed.body, ...(said && { [deed.field.name]: said }), ...Object.fromEntries(ticked.map((name) => [name, true])) };
+  return {
+    ...deed.body,
+    ...(said && { [deed.field.name]: said }),
+    ...Object.fromEntries(ticked.map((name) => [name, true])),
+  };
 }

@@ -1,18 +1,23 @@
-// Owns tables of the page: a section with a heading and its count, rows that follow their items, no more than are looked at.
+// Owns tables of the page: a section with a heading and its count, and rows that follow their items, not all at once.
 import { h, mark, put, Rows, say } from "./dom.js";
 import { Controls } from "./steer.js";
 
 const AT_FIRST = 50;
 const FURTHER = 50;
 
-// A part of a page. `empty` is what it says with nothing in it: the next command. Before it has been told, it says nothing:
-// that nothing is there is something to be known.
+// A part of a page. `empty` is what it says with nothing in it: the next command. Before it has been told it does not
+// say so: that nothing is there is something to be known.
 export class Section {
   constructor(name, title, empty, most = AT_FIRST) {
     this.number = h("span", { class: "number" }, "…");
     this.nothing = h("p", { class: "empty", hidden: true }, empty);
     this.inside = h("div", { class: "inside", hidden: true });
-    this.further = h("button", { type: "button", class: "further", hidden: true, on: { click: () => this.showMore() } });
+    this.further = h("button", {
+      type: "button",
+      class: "further",
+      hidden: true,
+      on: { click: () => this.showMore() },
+    });
     this.most = most;
     this.element = h(
       "section",
@@ -44,8 +49,8 @@ export class Section {
   }
 }
 
-// A section that is a table. A column is {label, of, draw, wide, kind}: `of(item)` is what it depends on, `draw` makes
-// nodes of it, and is called only when that differs. `about(item)` gives the attributes of a row, `deeds(item)` what can be done.
+// A section that is a table. A column is {label, kind, of, draw}: `of(item)` is what it depends on, `draw` makes nodes
+// of that, when it differs. `about(item)` gives the attributes of a row, `deeds(item)` what can be done to it.
 export class Table extends Section {
   constructor({ name, title, empty, columns, keyOf = (item) => item.id, about, deeds = null }) {
     super(name, title, empty);

@@ -31,14 +31,27 @@ export function taskPage(here) {
   const controls = new Controls(id);
   const tabs = h("nav", { class: "tabs", "aria-label": "Of this task" });
   const place = h("div", { class: "panel" });
-  const element = h("article", { "data-page": "task", "data-task": id, class: "page" }, head, controls.buttons, controls.place, tabs, place);
+  const element = h(
+    "article",
+    { "data-page": "task", "data-task": id, class: "page" },
+    head,
+    controls.buttons,
+    controls.place,
+    tabs,
+    place,
+  );
   const shown = { tab: "", panel: null };
 
   const open = (wanted) => {
     shown.tab = wanted in TABS ? wanted : "overview";
     shown.panel = TABS[shown.tab].panel();
     put(place, h("div", { "data-panel": shown.tab }, shown.panel.element));
-    const link = (name) => h("a", { href: href("task", { id, tab: name }), "data-tab": name, "aria-current": name === shown.tab && "page" }, TABS[name].word);
+    const link = (name) =>
+      h(
+        "a",
+        { href: href("task", { id, tab: name }), "data-tab": name, "aria-current": name === shown.tab && "page" },
+        TABS[name].word,
+      );
     put(tabs, Object.keys(TABS).map(link));
   };
 
@@ -64,12 +77,24 @@ export function taskPage(here) {
 
 function drawHead(place, task) {
   document.title = `${task.title} · Fleet`;
-  const question = task.question && h("p", { class: "card card-text" }, h("b", {}, `${task.question_kind}: `), task.question);
+  const question =
+    task.question && h("p", { class: "card card-text" }, h("b", {}, `${task.question_kind}: `), task.question);
   put(
     place,
-    h("p", { class: "trail" }, h("a", { href: href("board") }, "Board"), task.run && [" / ", h("a", { href: href("run", { id: task.run }) }, task.run)]),
+    h(
+      "p",
+      { class: "trail" },
+      h("a", { href: href("board") }, "Board"),
+      task.run && [" / ", h("a", { href: href("run", { id: task.run }) }, task.run)],
+    ),
     h("h1", {}, task.title),
-    h("p", { class: "facts-line" }, state(task.state), h("code", {}, task.id), !question && h("span", { class: "quiet" }, task.reason)),
+    h(
+      "p",
+      { class: "facts-line" },
+      state(task.state),
+      h("code", {}, task.id),
+      !question && h("span", { class: "quiet" }, task.reason),
+    ),
     question,
   );
 }

@@ -15,12 +15,18 @@ const STATES = ["queued", "running", "verifying", "blocked", "completed", "parti
 export function tasksPage(here) {
   const table = taskTable();
   const states = h("nav", { class: "tabs", "aria-label": "States" });
-  const note = h("p", { class: "empty", hidden: true }, `Of more than ${MOST} the first are shown, the oldest first: choose a state.`);
+  const note = h(
+    "p",
+    { class: "empty", hidden: true },
+    `Of more than ${MOST} the first are shown, the oldest first: choose a state.`,
+  );
   const element = h("div", { "data-page": "tasks", class: "page" }, states, note, table.element);
   const shown = { tasks: [], total: 0, here };
 
   const draw = () => {
-    const fit = shown.tasks.filter((one) => fits(shown.here.text, one.id, one.title, one.coder, one.model, one.reason, one.cwd));
+    const fit = shown.tasks.filter((one) =>
+      fits(shown.here.text, one.id, one.title, one.coder, one.model, one.reason, one.cwd),
+    );
     table.draw(fit, shown.total);
   };
   const drawStates = () => {
@@ -69,7 +75,12 @@ function taskTable() {
       { label: "Task", kind: "wide", of: (one) => [one.id, one.title], draw: ([id, title]) => taskLink(id, title) },
       { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
       { label: "For", kind: "right", of: (one) => one.started_at, draw: lasting },
-      { label: "Reason", kind: "wide quiet", of: (one) => one.reason, draw: (text) => h("span", { title: text }, text) },
+      {
+        label: "Reason",
+        kind: "wide quiet",
+        of: (one) => one.reason,
+        draw: (text) => h("span", { title: text }, text),
+      },
     ],
     about: (one) => ({ "data-task": one.id, "data-state": one.state }),
     deeds: (one) => deedsOf(one.state),

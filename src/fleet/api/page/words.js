@@ -63,6 +63,11 @@ export function rounded(n) {
   return n < 10_000_000 ? `${Math.floor(n / 1000)}k` : `${Math.floor(n / 1_000_000)}M`;
 }
 
+// What a budget of tokens counts: output, and input that came from no cache.
+export function tokens(usage) {
+  return rounded((usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0));
+}
+
 export function size(bytes) {
   if (bytes < 1024) return `${bytes} B`;
   return bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1048576).toFixed(1)} MiB`;
@@ -89,7 +94,12 @@ export function lasting(at) {
 
 function moment(at, form) {
   if (at === null || at === undefined) return h("span", { class: "quiet" }, "-");
-  const element = h("time", { datetime: new Date(at).toISOString(), title: exact(at), "data-at": at, "data-form": form });
+  const element = h("time", {
+    datetime: new Date(at).toISOString(),
+    title: exact(at),
+    "data-at": at,
+    "data-form": form,
+  });
   tell(element);
   return element;
 }
