@@ -45,8 +45,13 @@ class Fleet:
         counts = self.cli.json("status")["counts"]
         return [counts[each] for each in ("running", "blocked", "completed")] == [1, 1, 1]
 
+    @property
+    def token(self) -> str:
+        """That of whoever made the home."""
+        return self.cli.home.tokens.read_text().split("\n")[1].split()[2]
+
     def link(self, role: str = "admin") -> str:
-        """What leads to the page, with a token of a role."""
+        """What leads to the page, with a code for a token of a role."""
         return str(self.cli.json("dashboard", "--role", role)["link"])
 
 
@@ -88,8 +93,7 @@ def of(uid: str, section: str = "") -> str:
 
 def test_it_opens_with_what_there_is(fleet: Fleet, page: Page) -> None:
     """By the file that `fleet dashboard` gives a browser: what runs, asks and is done is there; nothing is amiss."""
-    link = fleet.link()
-    origin, _, token = link.partition("/#token=")
+    origin, token = fleet.link().partition("/#")[0], fleet.token
     fleet.cli.ok("dashboard", env={"BROWSER": "true"})
     page.visit(fleet.cli.home.dashboard.as_uri())
     page.see("#connection[data-state=live]")
@@ -104,6 +108,8 @@ def test_it_opens_with_what_there_is(fleet: Fleet, page: Page) -> None:
     asked = [each["url"].partition("#")[0] for each in page.requests]
     assert [url for url in asked if not url.startswith(f"{origin}/")] == [fleet.cli.home.dashboard.as_uri()]
     assert [url for url in asked if token in url] == []
+    known = page.ask("Page.getNavigationHistory")
+    assert (token in json.dumps(known), page.get("sessionStorage['fleet.token']")) == (False, token)
     assert page.complaints == []
 
 
@@ -164,8 +170,8 @@ def test_with_a_read_token_nothing_can_be_changed(fleet: Fleet, page: Page) -> N
 
 
 def test_without_a_good_token_it_asks_for_one(fleet: Fleet, page: Page) -> None:
-    """No token: it asks, and shows nothing else. A wrong one: it says so, and asks again. A good one: it shows all."""
-    url, _, token = fleet.link().partition("#token=")
+    """No token: it asks, and shows nothing else. A wrong one, a used link: it says so. A good one: it shows all."""
+    url, token = fleet.link().partition("#")[0], fleet.token
     page.visit(url)
     page.see("#token-form")
     assert "Write the manual" not in page.text()
@@ -173,6 +179,8 @@ def test_without_a_good_token_it_asks_for_one(fleet: Fleet, page: Page) -> None:
     page.type("#token", "flt_" + "x" * 43)
     page.click("#token-form button")
     page.see("#token-problem", "no good token")
+    page.visit(f"{url}#code=made-up")
+    page.see("#token-problem", "fleet dashboard")
     page.type("#token", token)
     page.click("#token-form button")
     page.see(of(fleet.running, "running"), "Write the manual")
@@ -180,6 +188,8 @@ def test_without_a_good_token_it_asks_for_one(fleet: Fleet, page: Page) -> None:
     assert token not in page.get("location.href")
     page.ask("Page.reload")
     page.see(of(fleet.running, "running"), "Write the manual")  # the tab remembers it
+    page.visit(fleet.link("read"))
+    page.see("body[data-role=read]")  # and takes another one from a link
 
 
 def test_the_server_goes_away_and_comes_back(cli: Cli, page: Page) -> None:

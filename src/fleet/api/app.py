@@ -34,7 +34,7 @@ def make_app(desk: Desk, api: Api) -> ASGIApp:
     """The application behind its gate."""
     registry = CollectorRegistry()
     inner = make_routes(desk, api, registry)
-    return Gate(metrics.Counting(inner, registry), api, desk.tokens, desk.failed, page=dashboard.parts())
+    return Gate(metrics.Counting(inner, registry), api, desk.tokens, desk.failed, page=dashboard.open_paths())
 
 
 def make_routes(desk: Desk | None, api: Api, registry: CollectorRegistry | None = None) -> Litestar:

@@ -1,21 +1,31 @@
-"""The dashboard's files: read from the package when the server starts, answered from memory, without a token.
+"""The dashboard's files, given without a token, and the exchange of the code in a link for the token it stands for.
 
-They are the same for everybody and hold nothing of a home: what the page shows it asks for with a token, as every
-other client does. A request chooses among them by one of the paths that are made here, and never names a file.
+The files are the same for everybody and hold nothing of a home: what the page shows it asks for with a token, as every
+other client does. They are read when the server starts; a request chooses among the paths that are made here, and
+never names a file.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from litestar import Request, Response, get
+import msgspec
+from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
+from msgspec import Meta
+
+from fleet.api.answers import answer, desk_of
+from fleet.config import codes
+from fleet.errors import NotFound
 
 INDEX = "index.html"
+EXCHANGE = "/page/token"
 TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}  # in UTF-8
 POLICY = (
     *("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'"),
@@ -38,6 +48,17 @@ class Part(NamedTuple):
     body: bytes
     media_type: str
     etag: str
+
+
+class Code(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What stood in the link."""
+
+    code: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+def open_paths() -> Iterable[str]:
+    """What may be asked without a token."""
+    return {*parts(), EXCHANGE}
 
 
 @cache
@@ -65,4 +86,13 @@ def routes() -> list[HTTPRouteHandler]:
             return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         return Response(part.body, media_type=part.media_type, headers=headers)
 
-    return [part_of_page]
+    return [part_of_page, exchange]
+
+
+@post(EXCHANGE, include_in_schema=False, sync_to_thread=True, status_code=HTTPStatus.OK)
+def exchange(request: Request[Any, Any, Any], data: JSONBody[Code]) -> Response[Any]:
+    """The token that a code stands for, once."""
+    token = codes.redeem(desk_of(request).home, data.code)
+    if token is None:
+        raise NotFound("this link was used before, or is too old", hint="`fleet dashboard` makes a new one")
+    return answer({"token": token.secret})

@@ -3,13 +3,13 @@
 A page in a browser can send requests to this machine in its user's name, under any host name that it makes point here.
 So the Host must be one of ours and the Origin, where there is one, too; and no request is trusted for where it comes
 from: all but the health check and the dashboard's files, which tell nothing, need a token, which browsers do not add by
-themselves.
+themselves, or the code for one.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
@@ -36,7 +36,7 @@ SECRET_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "au
 class Gate:
     """Wraps the application. `tokens` gives those that are good now; `failed` is told when it cannot.
 
-    `page` are the paths of files that are the same for everybody, and are given without a token.
+    `page` are the paths of the dashboard, which may be asked without a token.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class Gate:
         tokens: Callable[[], Iterable[Token]],
         failed: Callable[[Exception, str], object],
         *,
-        page: Container[str] = (),
+        page: Iterable[str] = (),
     ) -> None:
         self._app = app
-        self._page = page
+        self._page = frozenset(page)
         self._tokens = tokens
         self._failed = failed
         self._names = LOOPBACK | {_bracketed(api.host)} | {_bracketed(name) for name in api.names}

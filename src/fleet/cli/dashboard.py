@@ -1,8 +1,8 @@
 """Open the dashboard in a browser: what needs you, what runs, what is queued, the machines; and every verb.
 
-It is a page that `fleet serve` and `fleet run --serve` give; this command finds where this home is served, and hands
-the browser a token of `api-tokens`: the first that may operate, or the first of the role that --role says. Where there
-is no browser it prints the link. Who has the link has the token: it is for you alone.
+It is a page that `fleet serve` and `fleet run --serve` give; this command finds where this home is served, and lets
+the browser in with a token of `api-tokens`: the first that may operate, or the first of the role that --role says.
+Where there is no browser it prints the link. A link is good once, for ten minutes.
 
 Examples:
   fleet dashboard
@@ -41,25 +41,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Open the page, or print where it is."""
     if context.url and args.role:
         raise UsageError(f"--role chooses a token of a home here; elsewhere it is that of ${context.token_env}")
-    url, secret, told = _away(context) if context.url else _here(args.role, context)
-    link = f"{url}/#token={secret}"
+    link, told = _away(context) if context.url else _here(args.role, context)
     if context.json:
-        context.print_json({"url": f"{url}/", "link": link, **told})
+        context.print_json({"link": link, **told})
     elif args.only_print:
         context.print(link)
-    elif not (_has_window() and _open(f"{url}/" if context.url else _redirect(context.home, link))):
-        context.note("No browser can be opened here. Whoever has this link has the token in it:")
-        context.print(link)
-    elif context.url:
-        context.note(f"{url}/ asks for a token: paste the one of ${context.token_env}")
+    elif _has_window() and _open(link if context.url else _redirect(context.home, link)):
+        context.note(f"Opened {told['url']} {told['how']}")
     else:
-        context.note(f"{url}/ is opened, as {told['name']} ({told['role']}); `fleet dashboard --print` gives the link")
+        context.note(f"No browser can be opened here. This is the link, {told['how']}:")
+        context.print(link)
     return 0
 
 
-def _here(role: str | None, context: Context) -> tuple[str, str, dict[str, str]]:
-    """Where this home is served, and a token for it."""
-    from fleet.config import served
+def _here(role: str | None, context: Context) -> tuple[str, dict[str, str]]:
+    """A link to where this home is served, with a code for a token of it."""
+    from fleet.config import codes, served
     from fleet.config.home import require
 
     found = served.addresses(require(context.home))
@@ -69,15 +66,17 @@ def _here(role: str | None, context: Context) -> tuple[str, str, dict[str, str]]
             hint="run `fleet serve`; or `fleet run --serve`, which supervises too",
         )
     token = _token(role, context)
-    return found[0], token.secret, {"name": token.name, "role": token.role.value}
+    url = f"{found[0]}/"
+    how = f"as {token.name} ({token.role.value}); it is good once, for {codes.MINUTES} minutes"
+    told = {"url": url, "name": token.name, "role": token.role.value, "how": how}
+    return f"{url}#code={codes.make(context.home, token)}", told
 
 
-def _away(context: Context) -> tuple[str, str, dict[str, str]]:
-    """Where it is served elsewhere, and the token of the environment. It is asked once: what is wrong is told here."""
-    from fleet.config.environment import environ
-
+def _away(context: Context) -> tuple[str, dict[str, str]]:
+    """Where it is served elsewhere: the page there asks for the token. What is wrong with either is told here."""
     context.away.status(None)
-    return context.away.url, environ()[context.token_env].strip(), {}
+    url = f"{context.away.url}/"
+    return url, {"url": url, "how": f"where the page asks for a token: paste the one of ${context.token_env}"}
 
 
 def _token(role: str | None, context: Context) -> Token:

@@ -106,7 +106,7 @@ def _say(url: str, context: Context) -> None:
         context.out.flush()
     else:
         context.note(f"Serving {url}/v1/fleet; tokens are in {context.home.tokens}")
-        context.note(f"Dashboard: {url}/ (`fleet dashboard` opens it, with your token)")
+        context.note(f"Dashboard: {url}/ (`fleet dashboard` opens it, and lets you in)")
         context.err.flush()
 
 

@@ -108,8 +108,13 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "serving"
 
     @property
+    def codes(self) -> Path:
+        """What links to the dashboard hold in place of tokens: digests, each a file."""
+        return self.path / "codes"
+
+    @property
     def dashboard(self) -> Path:
-        """What a browser is given to open: it leads to the dashboard, with a token."""
+        """What a browser is given to open: it leads to the dashboard, with a code."""
         return self.path / "dashboard.html"
 
     @property

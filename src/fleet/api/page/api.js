@@ -24,13 +24,18 @@ export function onRefused(listener) {
   refused = listener;
 }
 
-// A token that came with the address moves out of it at once: addresses are kept, shown and sent on. Whether one came.
-export function takeToken() {
-  const found = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!found) return false;
-  setToken(found);
-  history.replaceState(null, "", `${location.pathname}#/`);
-  return true;
+// The code of a link, which is good once; it leaves the address at once. Browsers keep addresses: no token is in one.
+export function takeCode() {
+  const found = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (found) history.replaceState(null, "", `${location.pathname}#/`);
+  return found;
+}
+
+// The token that a code stands for, for this tab.
+export async function redeem(code) {
+  const headers = { "content-type": "application/json" };
+  const answer = await ask("/page/token", { base: "", method: "POST", headers, body: JSON.stringify({ code }) });
+  setToken((await read(answer)).token);
 }
 
 export function hasToken() {
@@ -51,11 +56,11 @@ export async function learnWho() {
   document.body.dataset.role = found.role;
 }
 
-export async function ask(path, { method = "GET", headers = {}, body, signal } = {}) {
+export async function ask(path, { base = BASE, method = "GET", headers = {}, body, signal } = {}) {
   const token = sessionStorage.getItem(PLACE) ?? "";
   let answer;
   try {
-    answer = await fetch(BASE + path, {
+    answer = await fetch(base + path, {
       method,
       body,
       cache: "no-store",

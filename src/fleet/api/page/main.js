@@ -1,6 +1,6 @@
 // Owns the life of the page: the token, the events, and which page is shown.
 import { closeAdd, wireAdd } from "./add.js";
-import { dropToken, hasToken, learnWho, me, onRefused, Problem, setToken, takeToken } from "./api.js";
+import { dropToken, hasToken, learnWho, me, onRefused, Problem, redeem, setToken, takeCode } from "./api.js";
 import { boardPage } from "./board.js";
 import { byId, put, say } from "./dom.js";
 import { Feed } from "./feed.js";
@@ -74,6 +74,13 @@ function retell(here) {
   if (shown.page.turn(here)) refresher.anew();
 }
 
+// With the code of a link, else with the token that this tab has; else a person is asked for one.
+async function comeIn(code) {
+  let problem = null;
+  if (code) await redeem(code).catch((found) => (problem = found));
+  return hasToken() ? begin() : askForToken(problem);
+}
+
 async function begin() {
   try {
     await learnWho();
@@ -118,8 +125,8 @@ byId("filter").addEventListener("input", (event) => {
   retell(route());
 });
 addEventListener("hashchange", () => {
-  if (takeToken())
-    begin(); // a link with another token, opened where the page was open already
+  const code = takeCode();
+  if (code) comeIn(code); // another link, opened where the page was open already
   else if (shown.page) turn();
 });
 onRefused(askForToken);
@@ -130,6 +137,4 @@ setInterval(() => {
   tick();
   showConnection();
 }, 1000);
-takeToken();
-if (hasToken()) begin();
-else askForToken(null);
+comeIn(takeCode());
