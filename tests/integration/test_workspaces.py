@@ -297,6 +297,43 @@ def test_work_on_two_branches_is_neither_landed_nor_dropped(spaces: Workspaces, 
     assert Path(tree.path, "a.txt").exists()
 
 
+@pytest.mark.parametrize("known", ["not at all", "as a commit", "in the branch"])
+def test_a_repository_that_an_agent_made_within_is_not_lost(
+    spaces: Workspaces, repo: Path, tmp_path: Path, known: str
+) -> None:
+    """Git knows no file in it: it is neither landed, as if that were all, nor removed with the worktree."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    inner = Path(tree.path, "an app")
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "main.py").write_text("code\n")
+    if known != "not at all":
+        git(inner, "add", "-A")
+        git(inner, "commit", "-qm", "app")
+    if known == "in the branch":
+        git(Path(tree.path), "add", "-A")
+        git(Path(tree.path), "commit", "-qm", "work")
+    with pytest.raises(Conflict, match="an app/"):
+        wait(spaces.commit(tree, "fleet-abc"))
+    with pytest.raises(Conflict):
+        wait(spaces.drop(tree))
+    assert (inner / "main.py").read_text() == "code\n"
+
+
+def test_a_submodule_is_no_repository_of_its_own(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """Its commits are where it came from."""
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(repo), str(other))
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    git(Path(tree.path), "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "part")
+    wait(spaces.commit(tree, "fleet-abc"))
+    wait(spaces.merge(tree, "land"))
+    wait(spaces.drop(tree))
+    assert git(repo, "ls-files", "--stage", "part").startswith("160000 ")
+
+
 def test_a_worktree_in_the_middle_of_a_merge_is_not_committed(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
     """The marks of a conflict are no work."""
     tree = tree_of(repo, tmp_path)

@@ -338,6 +338,7 @@ by() { # DIRECTORY NAME ADDRESS: who commits there
 commit() { # PATH BRANCH MESSAGE NAME ADDRESS
     by "$1" "$4" "$5"
     refuse_unfinished "$1"
+    refuse_nested "$1"
     if [ -n "$(in_tree "$1" status --porcelain --untracked-files=all | head -n 1)" ]; then
         patiently in_tree "$1" add -A || fail "it cannot be committed: $said"
         patiently git_in "$1" commit --quiet -m "$3" || fail "it cannot be committed: $said"
@@ -346,6 +347,22 @@ commit() { # PATH BRANCH MESSAGE NAME ADDRESS
     if [ "$(git_in "$1" symbolic-ref --quiet HEAD)" != "refs/heads/$2" ]; then
         patiently git_in "$1" branch --quiet -f "$2" HEAD || fail "$said"
     fi
+}
+
+# The files of a repository within this one are in no commit of it, and would be gone with the worktree.
+refuse_nested() { # PATH
+    nested=$(
+        in_tree "$1" ls-files --others --exclude-standard | grep '/$'
+        git_in "$1" ls-files --stage | sed -n 's/^160000[^	]*	//p' | while IFS= read -r inner; do
+            if [ -e "$1/$inner/.git" ] && ! is_submodule "$1" "$inner"; then printf '%s/\n' "$inner"; fi
+        done
+    )
+    [ -z "$nested" ] || fail "these are repositories of their own, whose files would be lost: $(printf '%s' "$nested" |
+        tr '\n' ' '); take them out of $1, or remove the .git in them"
+}
+
+is_submodule() { # PATH INNER
+    git config --file "$1/.gitmodules" --get-regexp '^submodule\..*\.path$' 2>/dev/null | sed 's/^[^ ]* //' | grep -qxF -e "$2"
 }
 
 # An agent may have worked on a branch of its own, or on none: its work is what it left checked out.
@@ -417,6 +434,7 @@ drop() { # PATH BRANCH GRAVE
     top=$(git_in "$1" rev-parse --path-format=absolute --git-common-dir 2>/dev/null) || fail "there is no worktree at $1"
     dirty=$(in_tree "$1" status --porcelain --untracked-files=all | head -n 5)
     [ -z "$dirty" ] || fail "it has uncommitted work: $(printf '%s' "$dirty" | cut -c4- | tr '\n' ' ')"
+    refuse_nested "$1"
     refuse_astray "$1" "$2"
     git_in "$1" update-ref "$3" HEAD || fail "the branch cannot be kept"
     patiently git --git-dir="$top" worktree remove --force "$1" || fail "$said"
