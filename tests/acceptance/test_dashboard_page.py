@@ -155,6 +155,51 @@ def test_a_task_is_stopped_after_a_second_word(fleet: Fleet, page: Page) -> None
     assert page.complaints == []
 
 
+def test_a_task_has_a_page_with_all_that_is_known_of_it(fleet: Fleet, page: Page) -> None:
+    """By its address: its log, what the ledger says, its receipt and why it is where it is, with no complaint."""
+    page.visit(fleet.link())
+    page.see("#connection[data-state=live]")
+    page.get(f"location.hash = '#/task/{fleet.done}/log'")
+    page.see("[data-panel=log]", "read")
+    told = {"overview": f"{fleet.done}.1", "events": "task.settled", "receipts": "unverified", "why": "nothing to do"}
+    none = {"plan": "None yet", "knowledge": "None yet", "qa": "None yet", "stderr": "", "artifacts": "left nothing"}
+    for tab, text in {**told, **none}.items():
+        page.click(f"[data-tab={tab}]")
+        page.see(f"[data-panel={tab}]", text)
+        assert page.get("location.hash") == f"#/task/{fleet.done}/{tab}"
+    assert page.complaints == []
+
+
+def test_a_task_is_added_and_found_with_the_keyboard(fleet: Fleet, page: Page) -> None:
+    """`a` adds one and shows it, `Esc` leads back, `/` finds it, `j` and Enter open it; the address has the filter."""
+
+    def press(key: str) -> None:
+        for kind in ("keyDown", "keyUp"):
+            page.ask("Input.dispatchKeyEvent", type=kind, key=key, text="\r" if key == "Enter" else "")
+
+    page.visit(fleet.link())
+    page.see("[data-section=recent] [data-task]")
+    press("a")
+    page.type("#add-form [name=title]", "Paint the <i>fence</i>")
+    page.type("#add-form [name=coder]", "scripted")
+    page.click("#add-form [type=submit]")
+    page.see("[data-page=task] h1", "Paint the <i>fence</i>")
+    (uid,) = [
+        each["id"] for each in fleet.cli.json("tasks", "--status", "all") if each["title"] == "Paint the <i>fence</i>"
+    ]
+    press("Escape")
+    page.see("[data-page=board]")
+    press("/")
+    page.ask("Input.insertText", text="paint fence")
+    page.until("location.hash === '#/?text=paint+fence'")
+    page.until("[...document.querySelectorAll('main .row')].filter((row) => row.checkVisibility()).length === 1")
+    press("Escape")
+    press("j")
+    press("Enter")
+    page.see(f"[data-page=task]{of(uid)} h1", "Paint the <i>fence</i>")
+    assert page.complaints == []
+
+
 def test_with_a_read_token_nothing_can_be_changed(fleet: Fleet, page: Page) -> None:
     """The same is seen, and nothing is there to press."""
     page.visit(fleet.link("read"))

@@ -43,11 +43,14 @@ function follow() {
   feed.run();
 }
 
+// Whether it may be otherwise in a moment.
 function failed(problem) {
   if (!(problem instanceof Problem)) throw problem; // a mistake of ours: the console tells where
+  const mayPass = problem.status === 0 || problem.status === 429 || problem.status >= 500;
   if (problem.status === 0 && isLive()) feed.again();
-  else if (problem.status === 429 || problem.status >= 500) unseen(problem);
-  else if (problem.status !== 0 && problem.status !== 401) tellProblem(problem);
+  else if (problem.status !== 0 && mayPass) unseen(problem);
+  else if (!mayPass && problem.status !== 401) tellProblem(problem);
+  return mayPass;
 }
 
 // The page that the address names; where it is shown already, it is told what of it is wanted.

@@ -1,4 +1,4 @@
-// Owns the tabs of a task that are read: its files, events, receipts and artifacts, and why it is where it is.
+// Owns the tabs of a task that are read: its files, receipts and artifacts, and why it is where it is.
 import { at, blob } from "./api.js";
 import { h, put } from "./dom.js";
 import { fields, plainTable } from "./overview.js";
@@ -7,29 +7,12 @@ import { href } from "./route.js";
 import { ago, dollars, exact, size, span, state, tokens } from "./words.js";
 
 const KEPT_MS = 60_000; // a download has begun by then
-const ENVELOPE = new Set(["at", "by", "kind", "v", "subject", "type", "reason"]);
 
 export function file(found) {
   if (found.text === null) return h("p", { class: "empty" }, "None yet; it will be ", h("code", {}, found.file));
   return found.text
     ? h("pre", { class: "text" }, found.text)
     : h("p", { class: "empty" }, "It is empty: ", h("code", {}, found.file));
-}
-
-export function events(found) {
-  const row = ({ seq, event }) => {
-    const rest = Object.entries(event).filter(([name]) => !ENVELOPE.has(name));
-    const more =
-      rest.length &&
-      h(
-        "details",
-        {},
-        h("summary", {}, event.reason || "more"),
-        h("pre", { class: "text" }, JSON.stringify(Object.fromEntries(rest), null, 2)),
-      );
-    return [String(seq), ago(event.at), h("b", {}, event.kind ?? event.type), event.by, more || event.reason || ""];
-  };
-  return plainTable(["Seq", "When", "Event", "By", "What"], [...found].reverse().map(row));
 }
 
 export function receipts(found) {

@@ -5,7 +5,8 @@ const AFTER_FAILURE_MS = 3000;
 const now = () => performance.now();
 
 export class Refresher {
-  // `look()` loads and draws, and gives the milliseconds after which it is to be done again without any event.
+  // `look()` loads and draws, and gives the milliseconds after which it is to be done again without any event;
+  // `failed(problem)` says whether trying again may help.
   constructor(look, failed) {
     this.look = look;
     this.failed = failed;
@@ -44,8 +45,7 @@ export class Refresher {
     try {
       this.every = (await look()) ?? Infinity;
     } catch (problem) {
-      this.every = AFTER_FAILURE_MS;
-      this.failed(problem);
+      this.every = this.failed(problem) ? AFTER_FAILURE_MS : Infinity;
     } finally {
       this.busy = false;
       this.ended = now();

@@ -1,9 +1,10 @@
 // Owns the page of one task: its head with what can be done to it, and a tab for each thing that is known of it.
 import { at, get } from "./api.js";
 import { h, put } from "./dom.js";
+import { events } from "./events.js";
 import { overview } from "./head.js";
 import { logPanel } from "./log.js";
-import { artifacts, events, file, receipts, why } from "./panels.js";
+import { artifacts, file, receipts, why } from "./panels.js";
 import { aboutTask } from "./overview.js";
 import { href } from "./route.js";
 import { Controls, deedsOf } from "./steer.js";
