@@ -187,6 +187,7 @@ class TransportError(FleetError):
     """A host could not be reached, or did not do what it was asked."""
 
     retryable = True
+    course: Exception | None = None  # how far a run had come that it breaks off
 
 
 class HostFull(TransportError):

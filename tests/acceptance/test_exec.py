@@ -112,16 +112,23 @@ def test_a_host_that_never_answers(fleet: Cli, server: Sshd) -> None:
 
 
 def test_a_host_that_is_lost_half_way(fleet: Cli, tmp_path: Path) -> None:
-    """It is said that it began and what is not known, without a word of ours in between."""
-    command = f"touch {tmp_path}/begun; while kill -0 $PPID; do sleep 0.1; done 2>/dev/null"
+    """What had arrived is shown, that the connection broke, and what is not known; without a word of ours."""
+    command = f"echo one; echo two >&2; touch {tmp_path}/begun; while kill -0 $PPID; do sleep 0.1; done 2>/dev/null"
     with several(1) as other:
         declare(fleet, ssh_host(other, "lost-box-01"), server=other)
         with fleet.started("exec", "--host", "lost-box-01", command) as process:
             until((tmp_path / "begun").exists, "it began")
+            fleet.ok("exec", "--host", "lost-box-01", "true")  # on the same connection, after what was printed
             other.stop()
             out, _ = process.communicate(timeout=30)
-    reason = "the connection ended before the command did; whether that ran to its end is not known"
-    assert out.decode().splitlines()[2] == f"[lost-box-01] UNREACHABLE: cannot reach host 127.0.0.1: {reason}"
+    reason = "the connection broke before the command ended, which may have gone on"
+    assert out.decode().splitlines()[2:] == [
+        f"[lost-box-01] UNREACHABLE: cannot reach host 127.0.0.1: {reason}",
+        "  one",
+        "  two",
+        "  (cut off here)",
+        "Complete: 0/1 succeeded",
+    ]
 
 
 def test_interrupting_stops_everywhere(fleet: Cli, tmp_path: Path) -> None:

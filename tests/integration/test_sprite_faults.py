@@ -12,6 +12,7 @@ import pytest
 
 from fleet.errors import HostAsleep, HostBusy, HostMissing, HostUnfit, TransportError
 from fleet.hosts.facts import HostState
+from fleet.hosts.fanout import Command, End, run_on
 from fleet.hosts.launch_file import Rules
 from fleet.hosts.sprite.transport import SpriteTransport
 from fleet.hosts.transport import Course, course_behind
@@ -120,6 +121,16 @@ def test_a_command_that_is_given_up_is_killed_by_its_number(
     do(scene())
     assert machine.processes == {}
     assert [path for method, path in server.asked if "/kill?signal=SIGKILL" in path]
+
+
+def test_what_had_arrived_when_the_connection_broke(machine: Machine, transport: SpriteTransport) -> None:
+    """The error knows what the command had printed by then; it is shown as cut off, of a command that began."""
+    machine.faults.drop_before_exit = True
+    command = Command(argv=("sh", "-c", "echo one; echo two >&2"), seconds=30)
+    ran = do(run_on("forge", lambda: transport, command))
+    assert (ran.end, ran.began, ran.cut_off) == (End.UNREACHABLE, True, True)
+    assert (ran.stdout, ran.stderr) == ("one\n", "two\n")
+    assert "the connection broke before its end" in ran.reason
 
 
 @pytest.mark.parametrize("fault", ["drop_before_exit", "close_early"])

@@ -24,7 +24,9 @@ class End(StrEnum):
     OK = "ok"
     FAILED = "failed"  # it ran to its end, with another code than 0
     TIMEOUT = "timeout"  # it had not ended in its time, and was killed there
-    UNREACHABLE = "unreachable"  # it did not begin, or whether it ran is not known: the reason says which
+    UNREACHABLE = (
+        "unreachable"  # it did not begin, or whether it ran, or to its end, is not known: the reason says which
+    )
     STOPPED = "stopped"  # a person ended it here before its end there; it was killed there, or never began
 
 
@@ -37,7 +39,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     code: int | None = None  # the negative number of a signal, where one ended it
     stdout: str = ""
     stderr: str = ""
-    cut_off: bool = False  # the output is what had arrived when it was killed
+    cut_off: bool = False  # the output is what had arrived when it was killed or the connection broke
     reason: str = ""
     ms: int = 0
 
@@ -78,7 +80,10 @@ async def run_on(host: str, way: Way, command: Command) -> Ran:
             return Ran(host=host, end=End.UNREACHABLE, began=False, reason=str(refused), ms=_since(begun))
         return _timed_out(host, command.seconds, course_behind(exc), _since(begun))
     except FleetError as exc:
-        return Ran(host=host, end=End.UNREACHABLE, reason=str(exc), ms=_since(begun))
+        course = course_behind(exc)
+        if course is None:
+            return Ran(host=host, end=End.UNREACHABLE, reason=str(exc), ms=_since(begun))
+        return _cut_off(host, End.UNREACHABLE, str(exc), course, _since(begun))
     return Ran(
         host=host,
         end=End.FAILED if done.code else End.OK,
@@ -94,17 +99,17 @@ def stopped(host: str, course: Course | None) -> Ran:
     """The answer of a machine that was not waited for, when the command had come so far there."""
     if course is not None and course.began is False:
         return Ran(host=host, end=End.STOPPED, began=False, reason=f"it never began: {course.awaited}")
-    return _killed(host, End.STOPPED, "it was killed before its end", course, 0)
+    return _cut_off(host, End.STOPPED, "it was killed before its end", course, 0)
 
 
 def _timed_out(host: str, seconds: float, course: Course | None, ms: int) -> Ran:
     if course is not None and course.began is False:
         reason = f"it never began: after {seconds:g} s {course.awaited}"
         return Ran(host=host, end=End.UNREACHABLE, began=False, reason=reason, ms=ms)
-    return _killed(host, End.TIMEOUT, f"no end after {seconds:g} s; it was killed", course, ms)
+    return _cut_off(host, End.TIMEOUT, f"no end after {seconds:g} s; it was killed", course, ms)
 
 
-def _killed(host: str, end: End, reason: str, course: Course | None, ms: int) -> Ran:
+def _cut_off(host: str, end: End, reason: str, course: Course | None, ms: int) -> Ran:
     """A command that had begun, or may have, with what had arrived of its output."""
     began = course.began if course is not None else None
     return Ran(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
-from fleet.errors import TransportError
+from fleet.errors import FleetError, TransportError
 
 
 class Completed(NamedTuple):
@@ -22,6 +22,7 @@ class Transport(Protocol):
 
     A program that has left for a process session of its own is not what was started: it lives on. A cancellation may
     have a cause: the refusal, where it waited to ask again (`refusal_behind`), or how far a run had come (`Course`).
+    A TransportError that breaks off a run which had begun has that too (`course_behind`).
     """
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
@@ -144,7 +145,10 @@ class SupportsSight(Protocol):
 
 
 class Course(Exception):
-    """How far a run has come. Entered by `with`, it becomes the cause of a cancellation that has none; never raised."""
+    """How far a run has come. Entered by `with`, it becomes the cause of a cancellation that has none; never raised.
+
+    An error that breaks off what had begun has it as its `course`.
+    """
 
     def __init__(self, awaited: str = "") -> None:
         super().__init__()
@@ -159,6 +163,8 @@ class Course(Exception):
     def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
         if isinstance(exc, asyncio.CancelledError) and exc.__cause__ is None:
             exc.__cause__ = self
+        if isinstance(exc, TransportError) and self.began:
+            exc.course = self
 
 
 def refusal_behind(exc: TimeoutError) -> TransportError | None:
@@ -167,9 +173,9 @@ def refusal_behind(exc: TimeoutError) -> TransportError | None:
     return refused if isinstance(refused, TransportError) else None
 
 
-def course_behind(exc: TimeoutError | asyncio.CancelledError) -> Course | None:
-    """How far a run had come when its time was over or it was cancelled; None where its transport does not say."""
-    course = _behind(exc)
+def course_behind(exc: TimeoutError | asyncio.CancelledError | FleetError) -> Course | None:
+    """How far a run had come when its time was over, it was cancelled or it broke off; None where that is not said."""
+    course = getattr(exc, "course", None) if isinstance(exc, FleetError) else _behind(exc)
     return course if isinstance(course, Course) else None
 
 

@@ -37,6 +37,15 @@ def test_one_stream_that_is_cut_short(cut: int) -> None:
     assert answer.begin(stdout[:-cut]) is not None
 
 
+@pytest.mark.parametrize("cut", [0, 1, 5, 10, len(MARK) + 4])
+def test_what_has_come_so_far(cut: int) -> None:
+    """Wherever it was cut off, what had been printed is told without our marks; what never began is told as that."""
+    stdout, _ = exchanged("echo some; code=0")
+    answer = far.Answer(MARK)
+    assert (answer.so_far(stdout[: len(stdout) - cut]) or b"").rstrip(b"\n") == b"some"
+    assert answer.so_far(b"welcome\n") is None
+
+
 def test_what_prints_on_after_the_end() -> None:
     """A process that was left behind has its words there too."""
     stdout, _ = exchanged("{ sleep 0.2; echo late; } & echo soon; code=0")

@@ -42,9 +42,11 @@ class SpriteTransport:
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
         with Course(NOT_OPEN) as course:
             code, error = await self._run(argv, stdin, course)
-            if code in {126, 127} and (await self._run(["sh", "-c", FOUND, "sh", argv[0]], b"", Course()))[0] != 0:
-                said = error or _text(bytes(course.stderr))
-                raise TransportError(f"cannot run `{argv[0]}` on sprite {self._name}: {said}")
+            asks = code in {126, 127}
+            found = not asks or (await self._run(["sh", "-c", FOUND, "sh", argv[0]], b"", Course()))[0] == 0
+        if not found:
+            said = error or _text(bytes(course.stderr))
+            raise TransportError(f"cannot run `{argv[0]}` on sprite {self._name}: {said}")
         return Completed(code, bytes(course.stdout), bytes(course.stderr))
 
     async def put(self, path: str, data: bytes) -> None:

@@ -16,6 +16,7 @@ from fleet.hosts.unpacking import WHY_NOT, apart
 PLAIN = frozenset(b' "#$%&()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~')
 _ESCAPES = {byte: f"\\0{byte:03o}" for byte in range(256) if byte not in PLAIN}
 BLOCK = 4096
+LEAST_MARK = 6  # bytes of a mark that was cut off, to be taken for one
 
 # The program is in the login's process group. Our end of its stdin is the lifeline: when it closes, we are gone.
 RUN = """
@@ -165,6 +166,19 @@ class Answer:
         """What follows the first mark; None while it has not come."""
         _, found, rest = data.partition(self._first)
         return rest if found else None
+
+    def so_far(self, data: bytes) -> bytes | None:
+        """What has come of a stream that may have been cut off anywhere, without our marks; None: it has not begun."""
+        said = self.begin(data)
+        if said is None:
+            return None
+        before, last, rest = said.rpartition(self._last)
+        if last:
+            return before + rest.partition(b"\n")[2]
+        for size in range(len(self._last) - 1, LEAST_MARK, -1):
+            if said.endswith(self._last[:size]):
+                return said[:-size]
+        return said
 
     def printed(self, stdout: bytes) -> bytes | None:
         """What the far side printed; None when it did not come to its end. What it left behind may print on."""

@@ -22,7 +22,7 @@ from fleet.hosts.transport import Completed, Course
 from fleet.hosts.unpacking import launching, unpack
 
 NOT_UP = "the connection was not up"
-HALF_WAY = "the connection ended before the command did; whether that ran to its end is not known"
+HALF_WAY = "the connection broke before the command ended, which may have gone on"
 CHUNK = 1 << 16
 MOST_SAID = 1 << 20  # of what a command said that is cancelled
 AGAIN_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
@@ -144,7 +144,7 @@ class SshTransport:
             return None
         if not begun:
             raise self._connection.no_answer(answer, stdout, _text(stderr))
-        return self._whole(answer, stdout, stderr)
+        return self._whole(answer, stdout, stderr, course)
 
     async def _exchange(
         self, body: str, stdin: bytes = b"", *, hold: bool = False, course: Course | None = None
@@ -156,12 +156,13 @@ class SshTransport:
             except asyncio.CancelledError:
                 _note(course or Course(), answer, *pipes.so_far(), may_have_begun=True)
                 raise
-        return self._whole(answer, stdout, stderr)
+        return self._whole(answer, stdout, stderr, course or Course())
 
-    def _whole(self, answer: far.Answer, stdout: bytes, stderr: bytes) -> tuple[str, bytes, bytes]:
-        """The code, stdout and stderr, once both have come to their end."""
+    def _whole(self, answer: far.Answer, stdout: bytes, stderr: bytes, course: Course) -> tuple[str, bytes, bytes]:
+        """The code, stdout and stderr, once both have come to their end; what comes of them before is the course's."""
         end, printed = answer.end(stderr), answer.printed(stdout)
         if end is None or printed is None:
+            _note(course, answer, stdout, stderr, may_have_begun=True)
             raise self._cut(answer, stderr)
         return end[0], printed, end[1]
 
@@ -188,10 +189,10 @@ class SshTransport:
 
 def _note(course: Course, answer: far.Answer, stdout: bytes, stderr: bytes, *, may_have_begun: bool) -> None:
     """How far it has come, by what has arrived of it."""
-    printed = answer.printed(stdout) or answer.begin(stdout)
+    printed, said = answer.so_far(stdout), answer.so_far(stderr)
     course.began = True if printed is not None else None if may_have_begun else False
     course.stdout += printed or b""
-    course.stderr += answer.begin(stderr) or b""
+    course.stderr += said or b""
 
 
 def _refused(what: str, stderr: bytes) -> TransportError:
