@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 from fleet.model import event as ev
 from fleet.model.alert import AlertKind
 from fleet.model.states import Result, SessionState, Source, TaskState
-from fleet.model.terms import RetryPolicy, Terms
+from fleet.model.terms import Budget, RetryPolicy, Terms
 from fleet.projections.inspect import inspect
 from fleet.projections.status import status
 from tests.support.away import Away
@@ -147,6 +148,31 @@ def test_it_finishes_while_its_host_cannot_be_reached(away: Away, server: Sshd) 
 
     asyncio.run(gone())
     once(away, uid)
+
+
+def test_a_connection_that_hangs_is_not_an_agent_that_does(away: Away, server: Sshd) -> None:
+    """An agent that speaks is not called silent because nothing came through for longer than it may say nothing."""
+    script = f"while [ ! -e {work(away)}/go ]; do echo word; sleep 0.1; done"
+    uid = away.add(command=script, capabilities=("gpu",), terms=Terms(budget=Budget(idle_seconds=2)))
+
+    async def hang() -> None:
+        async with away.supervising():
+            await away.until(lambda: "word" in spoken(away, uid), "its words")
+            hanging = server.connections()
+            for pid in hanging:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                await asyncio.sleep(4)  # longer than it may say nothing, by the supervisor's clock
+            finally:
+                for pid in hanging:
+                    os.kill(pid, signal.SIGCONT)
+            heard = len(spoken(away, uid))
+            await away.until(partial(spoke, away, uid, heard), "more of its words")
+            (work(away) / "go").touch()
+            await away.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(hang())
+    assert away.store.session(f"{uid}.1").outcome == "ok"
 
 
 def test_a_host_that_was_restarted(away: Away, server: Sshd) -> None:

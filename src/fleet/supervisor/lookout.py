@@ -14,6 +14,7 @@ from fleet.supervisor.house import now_ms
 
 OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
 SETTLE_SECONDS = 2.0  # after a host was silent: until all that it had to tell is here
+GAP_SECONDS = 10.0  # twice as long as a host that is watched says nothing
 OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
 
 
@@ -26,6 +27,7 @@ class Lookout:
         self._observe_every = OBSERVE_SECONDS
         self._followed_at = self._silent_at = 0.0
         self._began = self._spoke = 0.0
+        self._told = 0.0  # until when it is known whether its agent spoke
 
     @property
     def elapsed_ms(self) -> int:
@@ -34,8 +36,8 @@ class Lookout:
 
     @property
     def idle_ms(self) -> int:
-        """For how long its agent has said nothing; silence of its host does not count."""
-        return int((_now() - self._spoke) * 1000)
+        """For how long its agent had said nothing when that was looked at; silence of its host does not count."""
+        return max(0, int((self._told - self._spoke) * 1000))
 
     def begins(self) -> None:
         """The session was started just now."""
@@ -53,6 +55,13 @@ class Lookout:
     def follows(self) -> None:
         """From now on all that its host tells is heard."""
         self._followed_at = self._silent_at = _now()
+
+    def looks(self) -> None:
+        """What its agent has said so far is read now. Whether it speaks after its host last did nobody knows."""
+        site, before = self._attempt.site, self._told
+        self._told = _now() if site.is_here else site.heard_at
+        if before and not site.is_here and self._told - before > GAP_SECONDS:
+            self._silent_at = _now()  # the host has much to tell, or we were frozen and have much to hear
 
     def speaks(self) -> None:
         """Its agent has said something."""

@@ -215,6 +215,7 @@ class SessionRunner:
             attempt.heed_abandon()
             exit_record = await attempt.safely(followed.exit())
             ended = ended or (exit_record is not None and exit_record.swept)
+            self._lookout.looks()
             moved = await self._read(followed, ended=ended)
             moved |= await self._deal_with_requests(followed, ended=ended)
             await self._beside.run_once(last=ended and not moved)
