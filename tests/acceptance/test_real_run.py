@@ -76,14 +76,13 @@ def test_a_run_that_passes(at_work: Cli, model: ModelServer) -> None:
         "again",
         "echo try >>tries",
         {"text": "Tried."},
-        retry_policy={"max_attempts": 3, "initial_backoff_seconds": 0},  # one more, should claude itself trip
         scorer={"kind": "command", "command": "echo one more line is needed; test $(wc -l <tries) = 2"},
     )
     assert ran(at_work, verified, again, code=0) == {"verified": ("pass", None), "again": ("pass", None)}
     assert "spent in 1 session" in at_work.ok("show", "verified").out, "one that verifies is no attempt"
     receipts, said = at_work.json("receipts"), at_work.ok("receipts").out
     results = [one["result"] for one in receipts if one["task_id"] == "again"]
-    assert results[-4:] == ["partial", "fail", "partial", "pass"], said
+    assert results == ["partial", "fail", "partial", "pass"], said
     (final,) = (one for one in receipts if one["task_id"] == "verified" and one["final"])
     assert (final["score"], final["coder"], final["model"]) == (0.95, "claude", "claude-haiku-4-5")
     assert {"log", "report", "receipt"} <= {ref["kind"] for ref in final["artifacts"]}
