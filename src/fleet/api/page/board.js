@@ -1,6 +1,6 @@
 // Owns the first screen: what needs a person, what runs, what is queued, what came out, and the machines.
 import { get } from "./api.js";
-import { h } from "./dom.js";
+import { h, put } from "./dom.js";
 import { overview } from "./head.js";
 import { drawMachines, machineTable } from "./machines.js";
 import { Needs } from "./needs.js";
@@ -34,6 +34,7 @@ export function boardPage(here) {
     const number = needs.draw(board, shown.machines, shown.queue, text);
     document.title = number ? `(${number}) Fleet` : "Fleet";
     const { counts } = board;
+    put(running.nothing, "Nothing runs. ", nextStep(board));
     running.draw(
       board.running.filter((one) => fits(text, one.id, one.title, one.coder, one.model, where(one))),
       counts.running + counts.verifying,
@@ -63,6 +64,13 @@ export function boardPage(here) {
   };
 }
 
+// What would make something run.
+function nextStep({ counts, supervisors }) {
+  if (counts.queued && !supervisors.length)
+    return ["What is queued waits for a supervisor: ", h("code", {}, "fleet run")];
+  return counts.queued ? "" : ["Put something in the queue: ", h("code", {}, 'fleet add "..."')];
+}
+
 // The machines, which are many, and the outside queue change with time, not with every event.
 async function lookAround(shown) {
   if (shown.machines && performance.now() - shown.aroundAt < AROUND_MS) return;
@@ -74,7 +82,7 @@ function runningTable() {
   return new Table({
     name: "running",
     title: "Running",
-    empty: ["Nothing runs. Put something in the queue: ", h("code", {}, 'fleet add "..."')],
+    empty: "",
     columns: [
       { label: "State", of: (one) => [one.stale ? "stale" : one.state], draw: ([name]) => state(name) },
       {

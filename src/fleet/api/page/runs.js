@@ -176,7 +176,7 @@ function resultTable() {
   return new Table({
     name: "results",
     title: "Tasks",
-    empty: "Nothing that fits.",
+    empty: "It has no task.",
     keyOf: (one) => one.task,
     columns: [
       { label: "State", of: (one) => one.state, draw: (name) => state(name) },

@@ -11,6 +11,7 @@ export class Section {
   constructor(name, title, empty, most = AT_FIRST) {
     this.number = h("span", { class: "number" }, "…");
     this.nothing = h("p", { class: "empty", hidden: true }, empty);
+    this.misfit = h("p", { class: "empty", hidden: true }, "Nothing that fits the filter.");
     this.inside = h("div", { class: "inside", hidden: true });
     this.further = h("button", {
       type: "button",
@@ -24,6 +25,7 @@ export class Section {
       { "data-section": name, "aria-label": title },
       h("h2", {}, title, " ", this.number),
       this.nothing,
+      this.misfit,
       this.inside,
       this.further,
     );
@@ -35,7 +37,8 @@ export class Section {
     const shown = items.slice(0, this.most);
     say(this.number, shown.length === total ? `${total}` : `${shown.length} of ${total}`);
     mark(this.element, "data-number", String(total));
-    this.nothing.hidden = items.length > 0;
+    this.nothing.hidden = items.length > 0 || total > 0;
+    this.misfit.hidden = items.length > 0 || total === 0;
     this.inside.hidden = items.length === 0;
     const left = items.length - shown.length;
     this.further.hidden = left === 0;

@@ -68,7 +68,7 @@ function taskTable() {
   return new Table({
     name: "tasks",
     title: "Tasks",
-    empty: ["Nothing that fits. A task is put in the queue with ", h("code", {}, 'fleet add "..."')],
+    empty: ["There is none. A task is put in the queue with ", h("code", {}, 'fleet add "..."')],
     columns: [
       { label: "State", of: (one) => one.state, draw: (name) => state(name) },
       { label: "Priority", kind: "right", of: (one) => `P${one.priority}` },
