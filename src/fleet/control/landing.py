@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from fleet.config.files import failed
 from fleet.config.home import Home
 from fleet.errors import Conflict, NotFound, TransportError
 from fleet.hosts.kinds import state_directory, working_directory
@@ -152,7 +153,11 @@ class Landing:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """One landing of a home at a time: two merges in one checkout would undo each other."""
-        fd = os.open(self._home.path / "landing.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = self._home.path / "landing.lock"
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as exc:
+            raise failed(exc, "write", path) from exc
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             yield
