@@ -5,7 +5,7 @@ import { overview } from "./head.js";
 import { drawMachines, machineTable } from "./machines.js";
 import { Needs } from "./needs.js";
 import { drawRecent, recentTable, taskLink } from "./recent.js";
-import { fits } from "./route.js";
+import { fits, href } from "./route.js";
 import { deedsOf } from "./steer.js";
 import { Table } from "./table.js";
 import { ago, count, dollars, lasting, now, rounded, setClock, state } from "./words.js";
@@ -43,6 +43,8 @@ export function boardPage(here) {
       readyFirst(board.queued).filter((one) => fits(text, one.id, one.title, one.coder)),
       counts.queued,
     );
+    queued.lead(href("tasks", { state: "queued", text }), board.queued.length, counts.queued);
+    running.lead(href("tasks", { state: "running", text }), board.running.length, counts.running);
     drawRecent(recent, text);
     drawMachines(machines, shown, text);
   };

@@ -129,8 +129,8 @@ byId("filter").addEventListener("input", (event) => {
 });
 addEventListener("hashchange", () => {
   const code = takeCode();
-  if (code)
-    comeIn(code); // another link, opened where the page was open already
+  // Another link may be opened where the page was open already.
+  if (code) comeIn(code);
   else if (shown.page) turn();
 });
 onRefused(askForToken);

@@ -19,6 +19,7 @@ export class Section {
       hidden: true,
       on: { click: () => this.showMore() },
     });
+    this.all = h("a", { class: "all", hidden: true });
     this.most = most;
     this.element = h(
       "section",
@@ -28,6 +29,7 @@ export class Section {
       this.misfit,
       this.inside,
       this.further,
+      this.all,
     );
   }
 
@@ -44,6 +46,13 @@ export class Section {
     this.further.hidden = left === 0;
     say(this.further, `${left} more`);
     draw(shown);
+  }
+
+  // Where all of them are, when fewer were given to this section: what is not here may fit as well.
+  lead(where, given, total) {
+    this.all.hidden = given >= total;
+    mark(this.all, "href", where);
+    say(this.all, `look at all ${total}`);
   }
 
   showMore() {
