@@ -18,11 +18,13 @@ from collections.abc import Iterator
 import pytest
 
 from fleet import wiring
+from fleet.api.hub import HEARTBEAT_SECONDS
 from fleet.cli.screen.app import Top
 from fleet.cli.screen.away import AwayDesk
 from fleet.cli.screen.desk import AnyDesk, Desk
 from fleet.config import tokens
 from fleet.config.tokens import Role
+from fleet.front.client import SILENCE_SECONDS
 from fleet.front.remote import RemoteFront
 from fleet.model.run import NewRun
 from fleet.testing.builders import a_task
@@ -69,6 +71,16 @@ class Served:
         assert self._server
         self._server.kill()
         self._server.wait()
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It stays connected, and does nothing."""
+        assert self._server
+        self._server.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._server.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         """End it."""
@@ -140,6 +152,19 @@ def test_a_lost_connection(served: Served, argv: list[str]) -> None:
         watching.send_signal(signal.SIGINT)
         assert watching.wait(SECONDS) == 130
         assert line_from(watching.stderr) == f"to go on from here: fleet {' '.join(served.url)} watch --after 21"
+
+
+def test_a_server_that_is_frozen(served: Served) -> None:
+    """One that is connected and says nothing is told soon, not when a minute is over; thawed, it is heard again."""
+    assert 2 * HEARTBEAT_SECONDS < SILENCE_SECONDS < 15
+    with served.cli.started(*served.url, "watch") as watching:
+        line_from(watching.stderr, seconds=SECONDS)
+        with served.frozen():
+            began = time.monotonic()
+            said = line_from(watching.stderr, seconds=SECONDS)
+            assert said.endswith("says nothing any more; it is asked again until it answers")
+            assert time.monotonic() - began < 2 * SILENCE_SECONDS
+        assert line_from(watching.stderr, seconds=SECONDS).endswith("it answers again")
 
 
 def test_a_watch_that_has_seen_nothing_misses_nothing(served: Served) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ask = Callable[[Callable[[Reads], T]], Awaitable[T]]
 
-HEARTBEAT_SECONDS = 15.0
+HEARTBEAT_SECONDS = 5.0  # a few bytes, so that a client soon knows of a server that is frozen
 POLL_SECONDS = 1.0  # the safety net; the bell wakes us at once
 GAP_SECONDS = 0.25  # at most, between two sendings
 GAP_FOR_EACH = 0.00025  # that each client adds to it: what a sending to it costs, and some room

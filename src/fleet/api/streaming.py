@@ -43,7 +43,7 @@ async def events(
 ) -> Stream:
     """Events as they happen (server-sent events), from a place or from now on; none is left out, none comes twice.
 
-    The id of each is the position to resume from with `Last-Event-ID`. A comment comes every 15 seconds of silence.
+    The id of each is the position to resume from with `Last-Event-ID`. A comment comes every 5 seconds of silence.
     """
     desk = desk_of(request)
     words = [None if word is None else checked(word) for word in (run, task)]

@@ -1,7 +1,7 @@
 // Owns the stream of events: follows it from its last id on, and says whether what is shown is live.
 import { ask, Problem } from "./api.js";
 
-const SILENCE_MS = 40_000; // the server gives a sign of life every 15 seconds
+const SILENCE_MS = 15_000; // the server gives a sign of life every 5 seconds
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 const NEWEST = 60;
