@@ -1,4 +1,5 @@
 // Owns requests: the token, the role that it has, and the problems that the server tells.
+import { setClock } from "./words.js";
 
 const PLACE = "fleet.token";
 const BASE = "/v1/fleet";
@@ -51,7 +52,9 @@ export function dropToken() {
 }
 
 export async function learnWho() {
-  const found = await get("/me");
+  const answer = await ask("/me");
+  const found = await read(answer);
+  setClock(Date.parse(answer.headers.get("date")) || Date.now());
   Object.assign(me, found, { operates: found.role !== "read" });
   document.body.dataset.role = found.role;
 }

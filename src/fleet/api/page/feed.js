@@ -67,13 +67,13 @@ export class Feed {
     this.abort = new AbortController();
     const watch = { timer: 0 };
     try {
-      this.await(watch);
+      this.listen(watch);
       const answer = await ask(path, { headers, signal: this.abort.signal });
       if (headers["last-event-id"]) {
         this.pause = FIRST_PAUSE_MS;
         this.changed("live");
       }
-      for await (const frame of frames(answer.body, () => this.await(watch))) {
+      for await (const frame of frames(answer.body, () => this.listen(watch))) {
         this.take(frame);
         if (isEnough(frame)) return;
       }
@@ -83,7 +83,7 @@ export class Feed {
     }
   }
 
-  await(watch) {
+  listen(watch) {
     clearTimeout(watch.timer);
     watch.timer = setTimeout(() => this.abort.abort(), SILENCE_MS);
   }

@@ -7,37 +7,35 @@ import { count, freeze, now, span, state, SYMBOLS } from "./words.js";
 const COUNTED = ["queued", "running", "verifying", "blocked", "completed", "partial", "failed", "cancelled"];
 const WORDS = { connecting: "connecting", live: "live", lost: "reconnecting", refused: "not authorised" };
 // `stream` is how the events come, `fault` why the last look failed; it is live where both are well.
-const known = { stream: "connecting", state: "connecting", fault: null, lostAt: 0, seenAt: 0, why: "" };
+const known = { stream: "connecting", problem: null, fault: null, state: "connecting", lostAt: 0, seenAt: 0 };
 
 export function connection(found, problem = null) {
-  known.stream = found;
-  judge(problem);
+  Object.assign(known, { stream: found, problem });
+  judge();
 }
 
 // What is shown is as it was now.
 export function seen() {
   known.seenAt = now();
-  if (known.fault) {
-    known.fault = null;
-    judge(null);
-  }
+  if (!known.fault) return;
+  known.fault = null;
+  judge();
 }
 
 // The server is there and cannot say how things stand: then what is shown is old, though the events come.
 export function unseen(problem) {
   known.fault = problem;
-  judge(problem);
+  judge();
 }
 
 export function isLive() {
   return known.stream === "live";
 }
 
-function judge(problem) {
+function judge() {
   const found = known.stream === "live" && known.fault ? "lost" : known.stream;
   if (found === "lost" && known.state !== "lost") known.lostAt = now();
   known.state = found;
-  known.why = problem?.message ?? "";
   freeze(found === "live" ? null : known.seenAt || now());
   mark(byId("connection"), "data-state", found);
   mark(document.body, "data-stale", String(found !== "live"));
@@ -47,12 +45,13 @@ function judge(problem) {
 // Also called every second: how long it is lost, and how old what stands below is.
 export function showConnection() {
   const lost = known.state === "lost";
+  const why = (known.problem ?? known.fault)?.message ?? "";
   say(byId("connection-word"), WORDS[known.state]);
   say(byId("connection-age"), lost ? `since ${span(now() - known.lostAt)}` : "");
-  mark(byId("connection"), "title", known.why);
+  mark(byId("connection"), "title", why);
   const old = byId("old");
   old.hidden = !lost || !known.seenAt;
-  if (!old.hidden) say(old, `Not live (${known.why}). What you see is from ${span(now() - known.seenAt)} ago.`);
+  if (!old.hidden) say(old, `Not live (${why}). What you see is from ${span(now() - known.seenAt)} ago.`);
 }
 
 // `found` is a board or a status: both count, and name the supervisors.
@@ -66,8 +65,7 @@ export function overview(found) {
   }
   supervisors(found.supervisors);
   say(byId("home"), found.home);
-  const add = byId("add");
-  add.hidden = !me.operates;
+  byId("add").hidden = !me.operates;
 }
 
 function counter(name) {

@@ -123,9 +123,8 @@ export class Controls {
   }
 
   stand(name) {
-    if (this.standing) return;
     this.standing = name;
-    this.open(name);
+    if (!this.current) this.open(name);
   }
 
   close() {
