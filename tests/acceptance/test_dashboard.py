@@ -46,7 +46,7 @@ def test_it_opens_without_showing_the_token(cli: Cli, browser: Path) -> None:
         assert link[1].startswith(f"{client.base_url}/#code=")
         assert redeem(client, link[1]).json() == {"token": token}
         told = cli.json("dashboard")
-        assert (told["url"], told["name"], told["role"]) == (f"{client.base_url}/", "ana", "admin")
+        assert told == {"link": told["link"], "url": f"{client.base_url}/", "name": "ana", "role": "admin"}
         for each in (told["link"], cli.ok("dashboard", "--print").out.strip()):
             assert redeem(client, each).json() == {"token": token}
 

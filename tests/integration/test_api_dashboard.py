@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet.api.dashboard import parts
+from fleet.api.dashboard import EXCHANGE, parts
+from fleet.config import codes, tokens
 from tests.support.api import Asked, asked
 
 
@@ -64,6 +65,21 @@ def test_where_they_are_asked_for_is_checked(api: Asked) -> None:
         assert api.ask("GET", path, role=None, headers={"origin": "https://evil.example"}).status_code == 403
         assert api.ask("GET", f"{path}?token=x", role=None).status_code == 400
         assert api.ask("POST", path, role=None, json={}).status_code == 405
+
+
+def test_the_exchange_takes_little_and_from_nowhere_else(api: Asked) -> None:
+    """A code gives its token once, to the page; what is long, no JSON, or of another origin is refused."""
+    code = codes.make(api.home, tokens.read(api.home)[0])
+    body = {"code": code}
+    evil = {"origin": "https://evil.example"}
+    assert api.ask("POST", EXCHANGE, role=None, json=body, headers=evil).status_code == 403
+    assert api.ask("POST", EXCHANGE, role=None, data=body).status_code == 415
+    assert api.ask("POST", EXCHANGE, role=None, json={**body, "more": "x" * 2000}).status_code == 413
+    assert api.ask("POST", EXCHANGE, role=None, json={**body, "more": "x"}).status_code == 400
+    found = api.ask("POST", EXCHANGE, role=None, json=body)
+    assert (found.status_code, found.headers["cache-control"]) == (200, "no-store")
+    assert found.json()["token"] in api.tokens.values()
+    assert api.ask("POST", EXCHANGE, role=None, json=body).status_code == 404
 
 
 def test_a_link_elsewhere_may_lead_to_the_page_and_to_nothing_more(api: Asked) -> None:

@@ -26,6 +26,7 @@ from fleet.errors import NotFound
 
 INDEX = "index.html"
 EXCHANGE = "/page/token"
+MOST_BYTES = 1 << 10  # of a request that shows no token
 TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}  # in UTF-8
 POLICY = (
     *("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'"),
@@ -89,7 +90,9 @@ def routes() -> list[HTTPRouteHandler]:
     return [part_of_page, exchange]
 
 
-@post(EXCHANGE, include_in_schema=False, sync_to_thread=True, status_code=HTTPStatus.OK)
+@post(
+    EXCHANGE, include_in_schema=False, sync_to_thread=True, status_code=HTTPStatus.OK, request_max_body_size=MOST_BYTES
+)
 def exchange(request: Request[Any, Any, Any], data: JSONBody[Code]) -> Response[Any]:
     """The token that a code stands for, once."""
     token = codes.redeem(desk_of(request).home, data.code)

@@ -41,20 +41,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Open the page, or print where it is."""
     if context.url and args.role:
         raise UsageError(f"--role chooses a token of a home here; elsewhere it is that of ${context.token_env}")
-    link, told = _away(context) if context.url else _here(args.role, context)
+    link, how, told = _away(context) if context.url else _here(args.role, context)
     if context.json:
         context.print_json({"link": link, **told})
     elif args.only_print:
         context.print(link)
     elif _has_window() and _open(link if context.url else _redirect(context.home, link)):
-        context.note(f"Opened {told['url']} {told['how']}")
+        context.note(f"Opened {told['url']} {how}")
     else:
-        context.note(f"No browser can be opened here. This is the link, {told['how']}:")
+        context.note(f"No browser can be opened here. This is the link, {how}:")
         context.print(link)
     return 0
 
 
-def _here(role: str | None, context: Context) -> tuple[str, dict[str, str]]:
+def _here(role: str | None, context: Context) -> tuple[str, str, dict[str, str]]:
     """A link to where this home is served, with a code for a token of it."""
     from fleet.config import codes, served
     from fleet.config.home import require
@@ -68,15 +68,15 @@ def _here(role: str | None, context: Context) -> tuple[str, dict[str, str]]:
     token = _token(role, context)
     url = f"{found[0]}/"
     how = f"as {token.name} ({token.role.value}); it is good once, for {codes.MINUTES} minutes"
-    told = {"url": url, "name": token.name, "role": token.role.value, "how": how}
-    return f"{url}#code={codes.make(context.home, token)}", told
+    told = {"url": url, "name": token.name, "role": token.role.value}
+    return f"{url}#code={codes.make(context.home, token)}", how, told
 
 
-def _away(context: Context) -> tuple[str, dict[str, str]]:
+def _away(context: Context) -> tuple[str, str, dict[str, str]]:
     """Where it is served elsewhere: the page there asks for the token. What is wrong with either is told here."""
     context.away.status(None)
     url = f"{context.away.url}/"
-    return url, {"url": url, "how": f"where the page asks for a token: paste the one of ${context.token_env}"}
+    return url, f"where the page asks for a token: paste the one of ${context.token_env}", {"url": url}
 
 
 def _token(role: str | None, context: Context) -> Token:

@@ -6,6 +6,7 @@ nothing. The home keeps a code's digest and the name of the token that it stands
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
@@ -27,8 +28,9 @@ def make(home: Home, token: Token) -> str:
     try:
         home.codes.mkdir(mode=0o700, exist_ok=True)
         for path in home.codes.iterdir():
-            if _is_old(path.stat().st_mtime):
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # used, or renamed, just now
+                if _is_old(path.stat().st_mtime):
+                    path.unlink()
     except OSError as exc:
         raise failed(exc, "write", home.codes) from exc
     write_atomic(_path(home, code), f"{token.name}\n".encode(), mode=0o600)

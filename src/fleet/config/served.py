@@ -52,6 +52,7 @@ def _written(path: Path, url: str) -> int:
         os.rename(unnamed, path)
     except BaseException:
         os.close(handle)
+        unnamed.unlink(missing_ok=True)
         raise
     return handle
 
