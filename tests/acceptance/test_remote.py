@@ -364,6 +364,6 @@ def test_the_address_can_stand_in_the_environment(pair: Pair, monkeypatch: pytes
     monkeypatch.setenv("FLEET_TOKEN", pair.secret)
     found = json.loads(pair.here("status", "--json").out)
     assert found["home"] == str(pair.cli.home.path)
-    assert pair.here("ledger", "tail").code == 2
-    assert pair.here("--home", str(pair.cli.home.path), "ledger", "tail").code == 0
+    assert pair.here("ledger", "verify").code == 2
+    assert pair.here("--home", str(pair.cli.home.path), "ledger", "verify").code == 0
     assert pair.here("--home", "x", "--url", pair.url, "status").code == 2
