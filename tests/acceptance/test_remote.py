@@ -151,7 +151,7 @@ def test_looks_are_the_same_elsewhere(pair: Pair) -> None:
 
 
 def test_what_a_task_changed_is_seen_elsewhere(pair: Pair) -> None:
-    """The diff of its worktree, by whoever may look; what looks like a secret does not leave, what is no text does."""
+    """Its worktree and diff, for whoever may look; what looks like a secret does not leave, what is no text does."""
     repo = pair.cli.cwd / "repo"
     for words in (["init", "-q", str(repo)], ["-C", str(repo), "commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run(["git", "-c", "user.name=ana", "-c", "user.email=ana@example.com", *words], check=True)
@@ -161,9 +161,11 @@ def test_what_a_task_changed_is_seen_elsewhere(pair: Pair) -> None:
     none = pair.cli.add("None")
     pair.cli.run("stop", none)
     pair.cli.ok("run", "--drain")
-    for word in (plain, none, "nope"):
+    for words in (["task", plain, "diff"], ["task", none, "diff"], ["task", "nope", "diff"], ["worktrees"]):
         for form in ([], ["--json"]):
-            pair.same("task", word, "diff", *form)
+            pair.same(*words, *form)
+    assert plain in pair.away("worktrees").out
+    pair.same("worktrees", "--host", "nope")
     reader = tokens.add(pair.cli.home, "eve", Role.READ).secret
     shown = pair.away("task", plain, "diff", token=reader)
     assert (shown.code, "+two\n" in shown.out, "+caf\\xe9\n" in shown.out) == (0, True, True)
@@ -268,6 +270,7 @@ def test_what_can_go_wrong_on_the_way(pair: Pair, monkeypatch: pytest.MonkeyPatc
         (pair.away("run", "night.json", "--dry-run"), 2, "--dry-run works on a home here"),
         (pair.away("task", "x", "set", "priority=1"), 2, "`fleet task set` works on a home here"),
         (pair.away("ledger", "verify"), 2, "`fleet ledger verify` works on a home here"),
+        (pair.away("worktrees", "drop", "x"), 2, "`fleet worktrees drop` works on a home here"),
         (pair.away("run"), 2, "supervising works on a home here"),
         (pair.away("hosts", "drain", "x"), 2, "`fleet hosts drain` works on a home here"),
     ]

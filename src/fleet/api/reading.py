@@ -11,6 +11,7 @@ from fleet.api.answers import NEEDS_READ, OfRun, Word, answer, checked, desk_of,
 from fleet.api.hub import lines_of
 from fleet.api.looking import Limit
 from fleet.api.views import EventLine
+from fleet.control.landing import Tree
 from fleet.errors import Conflict
 from fleet.front.front import Front
 from fleet.front.views import LogView, SupervisorLog, TaskDiff, TaskFile, Used
@@ -96,6 +97,16 @@ async def diff_of_task(request: Request[Any, Any, Any], task_id: Word) -> Respon
         return redacted(found)
 
     return answer(await desk_of(request).reach(look))
+
+
+@get("/v1/fleet/worktrees", tags=["tasks"], guards=NEEDS_READ)
+async def worktrees(
+    request: Request[Any, Any, Any],
+    host: Annotated[str | None, QueryParameter(min_length=1, max_length=256, description="On this host.")] = None,
+) -> Response[list[Tree]]:
+    """The worktrees of tasks on the server's machine, or on another host, which is asked for them."""
+    name = "" if host is None else checked(host)
+    return answer(await desk_of(request).reach(lambda front: front.worktrees(name)))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/events", tags=["tasks"], guards=NEEDS_READ)
@@ -191,6 +202,7 @@ ROUTES = [
     bytes_of_log,
     file_of_task,
     diff_of_task,
+    worktrees,
     events_of_task,
     used,
     receipts,

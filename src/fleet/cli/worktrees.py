@@ -33,6 +33,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print them, or do what was asked to one."""
     if args.verb is None:
         return _list(context, args.host)
+    context.here(f"`fleet worktrees {args.verb}`")
     if args.host:
         raise UsageError("--host is for the list", hint="a task's worktree is found wherever it is")
     tree = context.landing.drop(args.id) if args.verb == "drop" else context.landing.restore(args.id)
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _list(context: Context, host: str) -> int:
-    trees = context.landing.standing(host)
+    trees = context.front.worktrees(host)
     if context.json:
         context.print_json(trees)
         return 0

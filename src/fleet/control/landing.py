@@ -10,8 +10,8 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import Literal
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import Task
 from fleet.store.store import Store
 
+T = TypeVar("T")
 How = Literal["merge", "apply"]
 
 
@@ -103,17 +104,12 @@ class Landing:
         """All that a task changed in its worktree, committed or not."""
 
         async def ask(yard: Yard, tree: Worktree, task: Task) -> str:
-            try:
-                async with asyncio.timeout(self._look_seconds):
-                    await _present(yard, tree, task)
-                    return await yard.spaces.diff(tree)
-            except TimeoutError as exc:
-                where = yard.host or "this machine"
-                raise TransportError(f"{where} did not tell it within {self._look_seconds:.0f} s") from exc
+            await _present(yard, tree, task)
+            return await yard.spaces.diff(tree)
 
         task = self._store.find(word)
         yard, tree = self._place(task)
-        return asyncio.run(ask(yard, tree, task))
+        return asyncio.run(self._in_time(ask(yard, tree, task), yard))
 
     def land(self, word: str, how: How, *, into: str | None = None, keep: bool = False) -> Landed:
         """Bring a passed task's work into the checkout that it began from; then the worktree goes, unless kept.
@@ -127,7 +123,8 @@ class Landing:
 
     def standing(self, host: str = "") -> list[Tree]:
         """Every worktree that is on this machine, or on another."""
-        return asyncio.run(self._stand(self._yard(host or self._machine)))
+        yard = self._yard(host or self._machine)
+        return asyncio.run(self._in_time(self._stand(yard), yard))
 
     def drop(self, word: str) -> Dropped:
         """Remove a worktree whose work is committed. Its branch is kept, so that it can be restored."""
@@ -200,6 +197,15 @@ class Landing:
             raise Conflict(str(exc), hint=hint) from exc
         await here.let_go(taken)
         return commit
+
+    async def _in_time(self, looking: Coroutine[Any, Any, T], yard: Yard) -> T:
+        """What a machine tells, within the time that a look at it may take."""
+        try:
+            async with asyncio.timeout(self._look_seconds):
+                return await looking
+        except TimeoutError as exc:
+            where = yard.host or "this machine"
+            raise TransportError(f"{where} did not tell it within {self._look_seconds:.0f} s") from exc
 
     async def _stand(self, yard: Yard) -> list[Tree]:
         return [await self._one(yard, name) for name in await yard.spaces.names(yard.state)]

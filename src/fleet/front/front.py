@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
+    from fleet.control.landing import Tree
     from fleet.front.following import Following
     from fleet.front.views import (
         Add,
@@ -88,6 +89,8 @@ class Front(Protocol):
     def file(self, word: str, what: str) -> TaskFile: ...
 
     def diff(self, word: str) -> TaskDiff: ...
+
+    def worktrees(self, host: str) -> list[Tree]: ...
 
     def history(self, word: str) -> list[Entry]: ...
 

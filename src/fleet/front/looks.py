@@ -11,7 +11,7 @@ from fleet.errors import FleetError, NotFound
 if TYPE_CHECKING:
     from fleet.config.home import Home
     from fleet.config.settings import Settings
-    from fleet.control.landing import Landing
+    from fleet.control.landing import Landing, Tree
     from fleet.front.following import LocalFollowing
     from fleet.front.views import LogView, RunDetail, RunLive, SupervisorLog, TaskDiff, TaskFile, Used
     from fleet.hosts.pool_worker import PoolWorker
@@ -170,6 +170,10 @@ class LocalLooks:
 
         said = self._landing().diff(word).encode("utf-8", "surrogateescape")
         return TaskDiff(task=self._reads().find(word).uid, diff=said.decode("utf-8", "backslashreplace"))
+
+    def worktrees(self, host: str) -> list[Tree]:
+        """The worktrees of tasks, on this machine or on another host."""
+        return self._landing().standing(host)
 
     def history(self, word: str) -> list[Entry]:
         """All events of a task, in order."""

@@ -32,7 +32,6 @@ from fleet.projections.hosts import HostView
 from fleet.projections.inspect import Inspection
 from fleet.projections.logs import LogTail
 from fleet.projections.machines import Machines
-from fleet.projections.pools import PoolWorkerView
 from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
 from fleet.projections.receipts import Checked, Kept, ReceiptView
 from fleet.projections.status import Status
@@ -41,10 +40,12 @@ from fleet.projections.why import Why
 
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
+    from fleet.control.landing import Tree
     from fleet.model.event import Entry
     from fleet.model.states import TaskState
     from fleet.projections.feed import Begin
     from fleet.projections.happened import Only
+    from fleet.projections.pools import PoolWorkerView
 
 POLL_SECONDS = 0.5  # between two looks: a server elsewhere rings no bell here
 MOST = 1000  # that the API gives of a list at once
@@ -152,6 +153,12 @@ class RemoteFront:
         """What a task changed in its own worktree."""
         return self._client.get(TaskDiff, "tasks", word, "diff")
 
+    def worktrees(self, host: str) -> list[Tree]:
+        """The worktrees of tasks, on the machine of that home or on another host."""
+        from fleet.control.landing import Tree  # here, as it brings with it all that a look at a machine needs
+
+        return self._client.get(list[Tree], "worktrees", host=host or None)
+
     def history(self, word: str) -> list[Entry]:
         """All events of a task, in order."""
         return self._entries("tasks", word, "events")
@@ -216,6 +223,8 @@ class RemoteFront:
 
     def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]:
         """What the workers of a pool do, or of all; or one of them."""
+        from fleet.projections.pools import PoolWorkerView  # here, for the same reason
+
         return self._client.get(list[PoolWorkerView], "pools", "workers", pool=pool, worker=worker)
 
     # Verbs.
