@@ -140,12 +140,14 @@ function context([peak, window]) {
 
 function waits([needs, notBefore]) {
   if (needs) return count(needs, "task");
-  return notBefore && notBefore > now() ? ago(notBefore) : "a slot";
+  return notBefore ? ago(notBefore) : "a slot";
 }
 
+// A moment that is past holds nothing back.
 function readyFirst(queued) {
-  const later = (one) => Number(one.needs > 0 || (one.not_before ?? 0) > now());
-  return [...queued].sort((a, b) => later(a) - later(b));
+  const held = queued.map((one) => ({ ...one, not_before: one.not_before > now() ? one.not_before : null }));
+  const later = (one) => Number(one.needs > 0 || one.not_before !== null);
+  return held.sort((a, b) => later(a) - later(b));
 }
 
 function where(one) {

@@ -1,5 +1,5 @@
 // Owns tables of the page: a section with a heading and its count, and rows that follow their items, not all at once.
-import { h, mark, put, Rows, say } from "./dom.js";
+import { byId, h, mark, put, Rows, say } from "./dom.js";
 import { Controls } from "./steer.js";
 
 const AT_FIRST = 50;
@@ -11,7 +11,7 @@ export class Section {
   constructor(name, title, empty, most = AT_FIRST) {
     this.number = h("span", { class: "number" }, "…");
     this.nothing = h("p", { class: "empty", hidden: true }, empty);
-    this.misfit = h("p", { class: "empty", hidden: true }, "Nothing that fits the filter.");
+    this.misfit = h("p", { class: "empty", hidden: true });
     this.inside = h("div", { class: "inside", hidden: true });
     this.further = h("button", {
       type: "button",
@@ -41,6 +41,7 @@ export class Section {
     mark(this.element, "data-number", String(total));
     this.nothing.hidden = items.length > 0 || total > 0;
     this.misfit.hidden = items.length > 0 || total === 0;
+    say(this.misfit, byId("filter").value ? "Nothing that fits the filter." : "…"); // … : counted, and not told of yet
     this.inside.hidden = items.length === 0;
     const left = items.length - shown.length;
     this.further.hidden = left === 0;
@@ -94,7 +95,7 @@ export class Table extends Section {
         const text = JSON.stringify(value);
         if (text === told[index]) return;
         told[index] = text;
-        put(cells[index], draw(value, found));
+        put(cells[index], draw(value));
       });
       controls?.show(this.deeds(found));
     };
