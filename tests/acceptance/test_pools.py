@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from socket import create_server
@@ -261,6 +263,22 @@ def test_a_supervisor_that_is_killed(pools: Pools) -> None:
         assert "completed" in dispatch.result().out
     (record,) = (pools.user / ".claude" / "projects" / "here").iterdir()
     assert record.read_text().count('"role": "user"') == 1
+
+
+def test_a_supervisor_that_is_killed_when_its_agent_is_done(pools: Pools) -> None:
+    """It has noted that the agent ended its turn, and nothing else: the next one ends the session, with its words."""
+    pools.begin()
+    gate = pools.path / "gate"
+    uid = pools.ok("dispatch", "--repo", "kite", "--command", f"work\n@@wait {gate}").lines[1].split()[1]
+    (held,) = holders(pools.home.path)
+    os.kill(held.pid, signal.SIGKILL)
+    until(lambda: not holders(pools.home.path), "its end")
+    argv = [sys.executable, "-m", "tests.support.supervised", str(pools.home.path), "--die-at", "turned"]
+    with subprocess.Popen(argv, env=os.environ, cwd=Path(__file__).parents[2]) as next_one:
+        gate.touch()
+        assert next_one.wait(60) == -signal.SIGKILL
+    pools.ok("run", "--pools", "--drain", "--quiet")
+    assert (pools.task(uid).state, pools.task(uid).reason) == (TaskState.COMPLETED, "All done.")
 
 
 def test_a_worker_is_let_go_and_destroyed(pools: Pools) -> None:

@@ -31,12 +31,15 @@ class Interactive:
         attempt, dispatch = self._attempt, self._attempt.dispatch
         now = asyncio.get_running_loop().time()
         state: State = attempt.state
-        if dispatch is None or now < self._due or not state.given or state.completed or state.failed:
+        if dispatch is None or now < self._due or not state.given:
+            return
+        self._due = now + (HERE_SECONDS if attempt.site.is_here else THERE_SECONDS)
+        if state.completed or state.failed:  # its host did not hear of it, or whoever saw it was killed
+            await attempt.safely(attempt.hosted.conclude())
             return
         if state.error:
             await self._conclude(replace(state, failed=state.error))
             return
-        self._due = now + (HERE_SECONDS if attempt.site.is_here else THERE_SECONDS)
         facts: Facts | None = await attempt.safely(dispatch.look())
         if facts is None or facts.session != attempt.session.id:
             return
@@ -67,7 +70,9 @@ class Interactive:
         return await dispatch.at.mark(state, why, self._attempt.session.id)
 
     async def _completed(self, dispatch: Dispatch) -> None:
-        heard = await self._attempt.safely(dispatch.at.heard("Stop")) or b""
+        heard: bytes | None = await self._attempt.safely(dispatch.at.heard("Stop"))
+        if heard is None:
+            return  # its last words are asked for at the next look
         said = one_line(dispatch.coder.last_words(heard)) if heard else ""
         await self._conclude(replace(self._attempt.state, completed=True, said=said))
 
@@ -75,6 +80,7 @@ class Interactive:
         """What was seen is kept first, so that whoever comes after us judges as we do."""
         self._attempt.keep_state(state)
         await self._attempt.commit()
+        self._attempt.house.at("turned")
         await self._attempt.safely(self._attempt.hosted.conclude())
 
     async def _ask(self, facts: Facts) -> None:
