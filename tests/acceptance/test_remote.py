@@ -203,6 +203,28 @@ def test_a_report_of_machines_elsewhere(pair: Pair) -> None:
         assert (done.code, "works on a home here" in done.err) == (2, True)
 
 
+def test_settings_are_shown_elsewhere_to_an_admin(pair: Pair) -> None:
+    """As at home, in words and as JSON, to nobody else, and without what looks like a secret; nothing can be set."""
+    pair.cli.ok("config", "set", "supervisor.max_concurrent=7")
+    with pair.cli.home.toml.open("a") as file:
+        file.write('\n[[hosts]]\nname = "team-a-01"\nkind = "local"\n')
+    admin = tokens.add(pair.cli.home, "root", Role.ADMIN).secret
+    for form in ([], ["--json"]):
+        here, away = pair.here("config", "show", *form), pair.away("config", "show", *form, token=admin)
+        assert away == here
+        assert "team-a-01" in away.out
+    done = pair.away("config", "show")
+    assert (done.code, "this needs the role admin, and bob has operate" in done.err) == (1, True)
+    with pair.cli.home.toml.open("a") as file:
+        file.write('[pools.kite]\nrepo = "https://ana:hunter2@example.com/kite.git"\n')
+    assert "hunter2" in pair.here("config", "show").out
+    shown = pair.away("config", "show", token=admin)
+    assert (shown.code, "https://ana:<redacted>@example.com" in shown.out, "hunter2" in shown.out) == (0, True, False)
+    for words in (["show", "--raw"], ["set", "supervisor.max_concurrent=1"], ["schema"]):
+        done = pair.away("config", *words, token=admin)
+        assert (done.code, "works on a home here" in done.err) == (2, True)
+
+
 def test_verbs_are_the_same_elsewhere(pair: Pair) -> None:
     """What is said to a twin here and to a twin elsewhere comes to the same, and the ledger knows who said it."""
     said: list[list[str]] = []

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import msgspec
 from litestar import Request, Response, get
 from litestar.params import PathParameter, QueryParameter
 from litestar.response import File
 
 from fleet import __version__
 from fleet.api.answers import NEEDS_ADMIN, NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw, token_of
-from fleet.api.views import ConfigView, Health, Me, RunList
+from fleet.api.views import Health, Me, RunList
 from fleet.errors import NotFound, UsageError
 from fleet.front.front import Front
-from fleet.front.views import RunDetail, RunLive
+from fleet.front.views import ConfigView, RunDetail, RunLive
 from fleet.model.delivery import Delivery
 from fleet.model.ids import run_subject
 from fleet.model.session import Session
@@ -248,21 +247,7 @@ async def list_alerts(request: Request[Any, Any, Any], limit: Limit = 50) -> Res
 @get("/v1/fleet/config", tags=["config"], guards=NEEDS_ADMIN)
 async def config(request: Request[Any, Any, Any]) -> Response[ConfigView]:
     """The settings in force. They name secrets and hold none; what looks like one all the same is put out."""
-    desk = desk_of(request)
-
-    def look(_: Reads) -> ConfigView:
-        from fleet.config.fields import fields
-        from fleet.config.stated import settings_file, stated_keys
-
-        stated, file = stated_keys(desk.home), settings_file(desk.home)
-        return ConfigView(
-            home=str(desk.home.path),
-            file=str(file) if file else None,
-            settings=msgspec.to_builtins(redacted(desk.settings())),
-            defaults=[field.key for field in fields() if field.key not in stated],
-        )
-
-    return answer(await desk.ask(look))
+    return answer(await desk_of(request).look(lambda front: redacted(front.config())))
 
 
 ROUTES = [

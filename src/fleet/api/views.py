@@ -36,15 +36,6 @@ class RunList(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[RunView]
 
 
-class ConfigView(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings as `fleet config show` prints them."""
-
-    home: str
-    file: str | None
-    settings: dict[str, Any]
-    defaults: list[str]
-
-
 class EventLine(msgspec.Struct, frozen=True, kw_only=True):
     """An event in its place: `position` is where to go on after it, `about` the task that it is about."""
 

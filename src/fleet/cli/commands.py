@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 REMOTE = {  # those that work on a fleet that is served elsewhere, too
-    *("add", "answer", "artifacts", "dashboard", "health", "hosts", "inspect", "interrupt", "ledger"),
+    *("add", "answer", "artifacts", "config", "dashboard", "health", "hosts", "inspect", "interrupt", "ledger"),
     *("log", "logs", "pool", "questions", "ready", "report"),
     *("receipts", "restart", "run", "show", "status", "stop", "task", "tasks", "top", "verify", "wait", "watch", "why"),
     "worktrees",

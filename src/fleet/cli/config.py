@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleet.cli.parsing import add_verb
-from fleet.errors import NotFound
+from fleet.errors import FleetError, NotFound
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.config.edit import Change
+    from fleet.config.settings import Settings
+    from fleet.front.views import ConfigView
 
 EXAMPLES = {
     "show": ("fleet config show", "fleet config show --raw"),
@@ -55,10 +57,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Do what the verb says."""
+    if args.verb != "show":
+        context.here(f"`fleet config {args.verb}`")
     return VERBS[args.verb](args, context)
 
 
 def _show(args: argparse.Namespace, context: Context) -> int:
+    if context.url:
+        if args.raw:
+            context.here("--raw")
+        return _show_effective(context)
     from fleet.config.home import require, untrusted_note
 
     require(context.home)
@@ -71,16 +79,27 @@ def _show(args: argparse.Namespace, context: Context) -> int:
 def _show_effective(context: Context) -> int:
     from fleet.config.fields import fields
     from fleet.config.render import effective
-    from fleet.config.stated import settings_file, stated_keys
 
-    settings, stated = context.settings, stated_keys(context.home)
+    found = context.front.config()
     if context.json:
-        inherited = [field.key for field in fields() if field.key not in stated]
-        context.print_json({**_where(context), "settings": settings, "defaults": inherited})
+        context.print_json(found)
         return 0
-    context.print(f"# {settings_file(context.home) or context.home.path}\n")
-    context.out.write(effective(settings, stated))
+    stated = {field.key for field in fields()} - set(found.defaults)
+    text = effective(_settings(found), stated)
+    context.print(f"# {found.file or found.home}\n")
+    context.out.write(text)
     return 0
+
+
+def _settings(found: ConfigView) -> Settings:
+    import msgspec
+
+    from fleet.config.settings import Settings
+
+    try:
+        return msgspec.convert(found.settings, Settings)
+    except msgspec.ValidationError as exc:  # by what was put out of them, or by another version
+        raise FleetError(f"the settings cannot be read here: {exc}", hint="--json prints them as they came") from exc
 
 
 def _show_raw(context: Context) -> int:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fleet.front.following import Following
     from fleet.front.views import (
         Add,
+        ConfigView,
         Created,
         Decided,
         LogView,
@@ -63,6 +64,8 @@ class Front(Protocol):
     def listen(self) -> Wait: ...
 
     def follow(self, begin: Begin, only: Only) -> Following: ...
+
+    def config(self) -> ConfigView: ...
 
     def board(self) -> Board: ...
 

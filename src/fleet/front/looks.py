@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fleet.config.settings import Settings
     from fleet.control.landing import Landing, Tree
     from fleet.front.following import LocalFollowing
-    from fleet.front.views import LogView, RunDetail, RunLive, SupervisorLog, TaskDiff, TaskFile, Used
+    from fleet.front.views import ConfigView, LogView, RunDetail, RunLive, SupervisorLog, TaskDiff, TaskFile, Used
     from fleet.hosts.pool_worker import PoolWorker
     from fleet.model.event import Entry
     from fleet.model.states import TaskState
@@ -88,6 +88,22 @@ class LocalLooks:
         except FleetError:
             bell.close()
             raise
+
+    def config(self) -> ConfigView:
+        """The settings in force."""
+        import msgspec
+
+        from fleet.config.fields import fields
+        from fleet.config.stated import settings_file, stated_keys
+        from fleet.front.views import ConfigView
+
+        stated, file = stated_keys(self._home), settings_file(self._home)
+        return ConfigView(
+            home=str(self._home.path),
+            file=str(file) if file else None,
+            settings=msgspec.to_builtins(self._settings()),
+            defaults=[field.key for field in fields() if field.key not in stated],
+        )
 
     def board(self) -> Board:
         """What somebody who steers looks at."""

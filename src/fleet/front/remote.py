@@ -15,6 +15,7 @@ from fleet.front.client import Client
 from fleet.front.stream import Line, Stream, entry_of
 from fleet.front.views import (
     Add,
+    ConfigView,
     Created,
     Decided,
     LogView,
@@ -91,6 +92,10 @@ class RemoteFront:
         if begin.newest is not None:
             _bounded(begin.newest)
         return Stream(self._client, begin, only)
+
+    def config(self) -> ConfigView:
+        """The settings in force, for an admin."""
+        return self._client.get(ConfigView, "config")
 
     def board(self) -> Board:
         """What somebody who steers looks at."""

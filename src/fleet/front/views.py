@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -61,6 +61,15 @@ class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     diff: str
+
+
+class ConfigView(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings as `fleet config show` prints them."""
+
+    home: str
+    file: str | None
+    settings: dict[str, Any]
+    defaults: list[str]
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
