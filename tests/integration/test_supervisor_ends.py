@@ -82,6 +82,22 @@ def test_a_host_that_is_silent_when_its_session_has_ended_is_asked_again(inside:
     assert away.was_silent
 
 
+def test_a_coder_that_is_not_there_on_a_host_that_is_silent(inside: InHouse) -> None:
+    """A session that nobody can drive is refused once its host answers, and the supervisor goes on with the others."""
+    away = SilentOnce("runner.sh")
+
+    async def scene() -> None:
+        async with inside.supervising() as supervisor:
+            supervisor.house.hosts.here.transport = away
+            refused = inside.add({"say": "hello"}, coder="nobody")
+            await inside.until_state(refused, TaskState.BLOCKED)
+            other = inside.add({"say": "hello"})
+            await inside.until_state(other, TaskState.COMPLETED)
+
+    asyncio.run(scene())
+    assert away.was_silent
+
+
 def test_an_attempt_waits_longer_than_the_one_before(inside: InHouse) -> None:
     """Between attempts there is a wait, up to backoff_seconds at first and up to twice that then."""
     inside.set(max_attempts=3, backoff_seconds=1)

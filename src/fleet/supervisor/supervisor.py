@@ -187,14 +187,19 @@ class Supervisor:
     def _start(self, task: Task, session: Session, *, attach: bool) -> None:
         self._sessions += 1
         self._driven.add(session.task)
+        work = self._work(task, session, attach=attach)
+        self._tasks[session.id] = asyncio.get_running_loop().create_task(self._drive(session.id, work))
+
+    def _work(self, task: Task, session: Session, *, attach: bool, wish: Wish | None = None) -> Work:
+        """What there is to do with a session; one that nobody here can drive is refused."""
         try:
             runner = SessionRunner(self.house, task, session)
         except FleetError as exc:  # its coder is not there, or is broken
-            work: Work = partial(refuse, self.house, session, str(exc))
-        else:
-            self._running[session.id] = runner
-            work = runner.attach if attach else runner.run
-        self._tasks[session.id] = asyncio.get_running_loop().create_task(self._drive(session.id, work))
+            return partial(refuse, self.house, session, str(exc))
+        if wish is not None:
+            runner.end(wish)
+        self._running[session.id] = runner
+        return runner.attach if attach else runner.run
 
     async def _drive(self, session: str, work: Work | None) -> None:
         """One session's task. A fence is not an error: somebody else has it now. Anything else must be seen."""
@@ -227,11 +232,8 @@ class Supervisor:
         found = store.session(session)
         if found.state in LIVE and found.supervisor == self.house.name:
             before = self._running.get(session)
-            runner = SessionRunner(self.house, store.task(found.task), found)
-            if before is not None and before.wish is not None:
-                runner.end(before.wish)
-            self._running[session] = runner
-            await runner.attach()
+            wish = before.wish if before is not None else None
+            await self._work(store.task(found.task), found, attach=True, wish=wish)()
 
     async def _shut_down(self) -> None:
         """End the agents if we are to; else they are left running, and what has not begun does not. Neither costs an
