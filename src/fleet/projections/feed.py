@@ -37,7 +37,8 @@ def begin(reads: Reads, where: Begin, only: Only = EVERYTHING) -> str:
 def before_newest(reads: Reads, most: int, only: Only) -> str:
     """The position before the newest events that are wanted; where none is found, the end."""
     end = reads.end()  # first: what comes after it is not passed over
-    found = Names().placed(reads, ((entry, "") for entry in reads.last(most * LOOKED_AT, subject=only.task)))
+    looked_at = most if only == EVERYTHING else most * LOOKED_AT
+    found = Names().placed(reads, ((entry, "") for entry in reads.last(looked_at, subject=only.task)))
     wanted = [one.entry.seq for one in found if only.has(one)][-most:]
     places = [place[1] for seq in wanted if (place := reads.place(seq)) is not None]
     first = min(places, key=order_of, default=None)
