@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fleet.coders.scripted import Scripted
-from fleet.errors import FleetError, StoreBusy
+from fleet.errors import FleetError, StoreBusy, StoreUnreachable
+from fleet.model.reach import Reach
+from fleet.model.run import NewRun, Run, RunWorker
 from fleet.model.states import SessionState, TaskState
 from fleet.store import taskfile
+from fleet.store.store import Store
 from fleet.supervisor.supervisor import Supervisor
+from fleet.testing.builders import a_task
 from tests.support.inhouse import InHouse
 from tests.support.session_host import until
 
@@ -300,3 +305,40 @@ def test_errors_that_pass_are_waited_out(inside: InHouse) -> None:
     assert inside.logged("session_delayed")
     assert inside.logged("loop_delayed")
     assert issubclass(StoreBusy, FleetError)
+
+
+class WithoutRuns:
+    """A store that at times cannot say anything of a run, and counts how often it was asked then."""
+
+    def __init__(self, store: Store) -> None:
+        self.is_away, self.asked = False, 0
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def run(self, run: str) -> Run:
+        if self.is_away:
+            self.asked += 1
+            raise StoreUnreachable("the database does not answer")
+        return self._store.run(run)
+
+
+def test_a_store_that_is_away_while_hosts_are_probed(inside: InHouse) -> None:
+    """How the machine of a run is reached is in the store: while that is away, all else goes on."""
+    way = {"kind": "ssh", "host": "127.0.0.1", "port": 1, "user": "ana", "agent_binary": "sh"}
+    workers = (RunWorker(name="far", reach=msgspec.convert(way | {"working_directory": "/nowhere"}, Reach)),)
+    inside.store.submit([a_task("work", coder="scripted")], by="ana", run=NewRun(name="away", workers=workers)).result()
+
+    async def scene() -> None:
+        async with inside.supervising() as supervisor:
+            store = WithoutRuns(supervisor.house.store)
+            setattr(supervisor.house, "store", store)  # noqa: B010  # it is a store in all but its type
+            await inside.until(lambda: inside.logged("host_probed"), "a probe")
+            store.is_away = True
+            await inside.until(lambda: store.asked, "another one")
+            store.is_away = False
+            other = inside.add({"say": "hello"})
+            await inside.until_state(other, TaskState.COMPLETED)
+
+    asyncio.run(scene())

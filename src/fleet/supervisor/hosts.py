@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -39,7 +40,7 @@ class Hosts:
         self._sites: dict[str, Site] = {}
         self._probed: set[str] = set()
         self._doubted: dict[str, asyncio.Event] = {}  # set: probe it at once
-        self._new: asyncio.Queue[tuple[str, str]] = asyncio.Queue()  # what to begin with a host: watch, probe
+        self._new: asyncio.Queue[Callable[[], Coroutine[Any, Any, None]]] = asyncio.Queue()  # what to begin with a host
 
     def site(self, name: str) -> Site:
         """A host by its name. One that nothing describes any more is there, but does not answer."""
@@ -55,7 +56,8 @@ class Hosts:
         else:
             site = there(name, self._open(reach), reach, self._house.log)
         self._sites[name] = site
-        self._new.put_nowait(("watch", name))
+        if isinstance(site.follower, Watcher):
+            self._new.put_nowait(site.follower.run)
         return site
 
     def is_at(self, name: str, site: Site) -> bool:
@@ -69,7 +71,7 @@ class Hosts:
         """See to it that a host is probed from now on."""
         if name not in self._probed:
             self._probed.add(name)
-            self._new.put_nowait(("probe", name))
+            self._new.put_nowait(partial(self._probing, name))
 
     def may_answer(self, name: str) -> bool:
         """Whether a host answered its last probe; one that was never probed is from now on."""
@@ -90,15 +92,22 @@ class Hosts:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                verb, name = await self._new.get()
-                site = self.site(name)
-                if verb == "probe":
-                    group.create_task(self._probing(name))
-                elif isinstance(site.follower, Watcher):
-                    group.create_task(site.follower.run())
+                begin = await self._new.get()
+                group.create_task(begin())
 
     async def _probing(self, name: str) -> None:
-        """Probe a host for as long as something describes it."""
+        """Probe a host for as long as something describes it; what does is in the store, which may be away."""
+        while True:
+            try:
+                await self._probe_on(name)
+                break
+            except (FleetError, OSError) as exc:
+                self._house.log("probes_delayed", host=name, error=str(exc))
+            await asyncio.sleep(RETRY_SECONDS[0])
+        self._probed.discard(name)
+        self.health.pop(name, None)
+
+    async def _probe_on(self, name: str) -> None:
         failures, told_at = 0, 0.0
         while self._reach(name) is not None:
             found = await self.probe(name)
@@ -120,8 +129,6 @@ class Hosts:
                 async with asyncio.timeout(wait):
                     await doubted.wait()
             doubted.clear()
-        self._probed.discard(name)
-        self.health.pop(name, None)
 
     async def _tell(self, found: Host) -> None:
         try:
