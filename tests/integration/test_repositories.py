@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fleet.errors import NotStarted, UsageError
 from fleet.hosts.local import LocalTransport
@@ -85,16 +86,21 @@ def test_where_only_worktrees_are_made_the_checkout_stays(upstream: Path, clone:
 
 
 @pytest.mark.parametrize("how", ["fetch", "update"])
-def test_tasks_that_begin_at_once_share_a_clone(upstream: Path, clone: Repository, how: str) -> None:
+@pytest.mark.parametrize("there", [True, False])
+def test_tasks_that_begin_at_once_share_a_clone(upstream: Path, clone: Repository, how: str, *, there: bool) -> None:
     """Each gets the newest commit, though git lets only one of them write it down at a time."""
-    obtain(clone)
+    if there:
+        obtain(clone)
     newest = commit(upstream, "b.txt", "two\n")
+    clones = [replace(clone, temporary=f"{clone.temporary}{number}") for number in range(6)]
 
     async def all_at_once() -> list[str]:
         spaces = Workspaces(Under(shell_named("dash")))
-        return await asyncio.gather(*(spaces.obtain(clone, how) for _ in range(6)))  # type: ignore[arg-type]
+        return await asyncio.gather(*(spaces.obtain(each, how) for each in clones))  # type: ignore[arg-type]
 
     assert asyncio.run(all_at_once()) == [newest] * 6
+    assert git(clone.path, "status", "--porcelain") == ""
+    assert not any(Path(each.temporary).exists() for each in clones)
 
 
 def test_another_branch_is_checked_out_only_where_nothing_is_lost(clone: Repository) -> None:

@@ -91,8 +91,8 @@ def _function(name: str, body: bytes) -> bytes:
 def _all_new(files: Mapping[str, bytes]) -> bytes:
     """A directory that is not there yet is made beside its place, with links to what is shared, and moved.
 
-    That takes the fewest programs. Another may have been quicker: then the move goes into what it made, and the files
-    go there one by one.
+    That takes the fewest programs. Another may have been quicker: then the move goes into what it made, or fails, and
+    the files go there one by one.
     """
     folders = [shlex.quote(name) for name in files if name.endswith("/")]
     made = f"mkdir -p {' '.join(folders)} && ".encode() if folders else b""
@@ -101,7 +101,7 @@ def _all_new(files: Mapping[str, bytes]) -> bytes:
         for place, name in enumerate(files)
         if not name.endswith("/")
     ]
-    moved = b'{ mv "$new" "$goal" || { rm -rf "$new"; return 1; }; } || return\n'
+    moved = b'mv "$new" "$goal" || { rm -rf "$new"; [ -d "$goal" ] || return; one_by_one; return; }\n'
     body = b'{ cd "$new" && ' + made + b"".join(writes) + b'cd /; } || { cd / && rm -rf "$new"; return 1; }\n' + moved
     again = b'inner=$goal/${new##*/}\nif [ -d "$inner" ]; then rm -rf "$inner"; one_by_one; else code=0; fi\n'
     return _function("all_new", body + again)
@@ -122,7 +122,8 @@ def _sharing(shared: Mapping[str, bytes]) -> bytes:
     for name, data in shared.items():
         quoted = shlex.quote(name).encode()
         lines.append(b"printf %b " + _quoted(data) + b" >" + quoted + b" && chmod 700 " + quoted + b" || return\n")
-    lines.append(b'[ -d "$kept" ] || mv "$fresh" "$kept" || return\ncd / && rm -rf "$fresh" "$kept/${fresh##*/}"\n')
+    lines.append(b'[ -d "$kept" ] || mv "$fresh" "$kept" || [ -d "$kept" ] || return\n')
+    lines.append(b'cd / && rm -rf "$fresh" "$kept/${fresh##*/}"\n')
     return _function("share", b"".join(lines))
 
 

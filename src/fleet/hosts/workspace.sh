@@ -129,8 +129,11 @@ clone() { # URL BRANCH PATH TEMPORARY
     shift 4
     away clone --quiet --origin origin "$@" -- "$url" "$temporary"
     rmdir "$path" 2>/dev/null
-    mv "$temporary" "$path" || fail "the clone cannot be moved to $path"
-    if [ -d "$path/${temporary##*/}/.git" ]; then rm -rf "${path:?}/${temporary##*/}"; fi # another was quicker
+    if ! mv "$temporary" "$path"; then # another was quicker, and ours did not go into it
+        rm -rf "$temporary"
+        [ -e "$path/.git" ] || fail "the clone cannot be moved to $path"
+    fi
+    if [ -d "$path/${temporary##*/}/.git" ]; then rm -rf "${path:?}/${temporary##*/}"; fi # it did
 }
 
 # What was cut off may need a moment to die, and writes until then.
