@@ -58,7 +58,7 @@ def test_a_supervisor_killed_at_every_point_loses_and_doubles_nothing(tmp_path: 
         for point in chance.sample(POINTS, len(POINTS)):
             nth = 1
             if point in RESCUES + STOPS:
-                (uid,) = campaign.add(lines=100, priority=0, endless=1 if point in STOPS else 0)
+                (uid,) = campaign.add(lines=100, priority=0)
                 campaign.killed_when_it_speaks(uid)
             else:
                 campaign.add(2)

@@ -53,9 +53,8 @@ if ! ln -s $$ {work}/$me.live 2>/dev/null; then
     ln -sfn $$ {work}/$me.live
 fi
 echo $$ >>{work}/$me.runs
-i=0 lines={lines}
-if [ $(wc -l <{work}/$me.runs) -le {endless} ]; then lines=1000000; fi
-while [ $i -lt $lines ]; do
+i=0
+while [ $i -lt {lines} ]; do
     echo "line $i of $me"
     i=$((i + 1))
     sleep {pause}
@@ -97,9 +96,9 @@ class Campaign:
         with self.store() as store:
             return question(store)
 
-    def add(self, n: int = 1, *, lines: int = 8, pause: float = 0.02, endless: int = 0, **fields: Any) -> list[str]:
-        """Tasks whose agents speak for a while; the first so many of each until they are ended."""
-        script = AGENT.format(work=self.work, lines=lines, pause=pause, endless=endless)
+    def add(self, n: int = 1, *, lines: int = 8, pause: float = 0.02, **fields: Any) -> list[str]:
+        """Tasks whose agents speak for a while."""
+        script = AGENT.format(work=self.work, lines=lines, pause=pause)
         new = [a_task("speak", **({"description": script} | fields)) for _ in range(n)]
         with self.store() as store:
             return [task.uid for task in store.submit(new, by="ana").result()]
