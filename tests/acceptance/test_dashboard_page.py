@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,6 +168,25 @@ def test_a_task_has_a_page_with_all_that_is_known_of_it(fleet: Fleet, page: Page
         page.click(f"[data-tab={tab}]")
         page.see(f"[data-panel={tab}]", text)
         assert page.get("location.hash") == f"#/task/{fleet.done}/{tab}"
+    assert page.complaints == []
+    page.click("[data-tab=diff]")
+    page.see("[data-panel=diff]", f"task {fleet.done} has no worktree")  # of a refusal the browser itself complains
+
+
+def test_what_a_task_changed_is_seen(fleet: Fleet, page: Page) -> None:
+    """The lines that it added in its worktree, on the tab for it."""
+    directory = Path(tempfile.mkdtemp(dir=fleet.cli.path))
+    who = ("-c", "user.name=ana", "-c", "user.email=ana@x")
+    for words in (("init", "-q"), (*who, "commit", "-q", "--allow-empty", "-m", "first")):
+        subprocess.run(["git", *words], cwd=directory, check=True, timeout=30)
+    steps = json.dumps([{"write": ["notes.txt", "<b>one</b>\\n"]}])
+    told = ("--coder", "scripted", "--isolation", "worktree", "-d", f"\n@@scripted {steps}")
+    uid = fleet.cli.add("Write notes", *told, cwd=directory)
+    until(lambda: fleet.state(uid) == "completed", "the end of it")
+    page.visit(fleet.link())
+    page.see("#connection[data-state=live]")
+    page.get(f"location.hash = '#/task/{uid}/diff'")
+    page.see("[data-panel=diff] [data-line=added]", "+<b>one</b>")
     assert page.complaints == []
 
 

@@ -1,5 +1,7 @@
 // Owns how elements are made: text goes in as text alone, so nothing that an agent wrote can become markup.
 
+const MOST_SHOWN = 20_000; // characters
+
 // An element. Properties: `on` holds listeners by name; true and false set or leave out an attribute.
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -17,6 +19,18 @@ export function h(tag, properties = {}, ...children) {
 export function put(element, ...children) {
   element.replaceChildren(...flat(children));
   return element;
+}
+
+// A text that may be very long: its beginning, and the rest when it is asked for.
+export function longText(text) {
+  const place = h("pre", { class: "text" }, text.slice(0, MOST_SHOWN));
+  if (text.length <= MOST_SHOWN) return place;
+  const all = () => {
+    put(place, text);
+    button.remove();
+  };
+  const button = h("button", { type: "button", on: { click: all } }, `Show all ${text.length} characters`);
+  return [place, button];
 }
 
 export function byId(id) {

@@ -1,11 +1,11 @@
 // Owns what a task is: its fields, what it needs, its terms, and the attempts at it.
-import { h } from "./dom.js";
+import { h, longText } from "./dom.js";
 import { href } from "./route.js";
 import { ago, dollars, exact, lasting, now, rounded, span, state, tokens } from "./words.js";
 
 export function aboutTask(sessions, task) {
   return [
-    task.description && h("pre", { class: "text" }, task.description),
+    task.description && longText(task.description),
     fields(factsOf(task)),
     h(
       "h2",

@@ -1,6 +1,6 @@
 // Owns the tabs of a task that are read: its files, receipts and artifacts, and why it is where it is.
 import { at, blob } from "./api.js";
-import { h, put } from "./dom.js";
+import { h, longText, put } from "./dom.js";
 import { fields, plainTable } from "./overview.js";
 import { verdict } from "./recent.js";
 import { href } from "./route.js";
@@ -11,7 +11,7 @@ const KEPT_MS = 60_000; // a download has begun by then
 export function file(found) {
   if (found.text === null) return h("p", { class: "empty" }, "None yet; it will be ", h("code", {}, found.file));
   return found.text
-    ? h("pre", { class: "text" }, found.text)
+    ? longText(found.text)
     : h("p", { class: "empty" }, "It is empty: ", h("code", {}, found.file));
 }
 

@@ -1,5 +1,6 @@
 // Owns the page of one task: its head with what can be done to it, and a tab for each thing that is known of it.
 import { at, get } from "./api.js";
+import { diffPanel } from "./diff.js";
 import { h, put } from "./dom.js";
 import { events } from "./events.js";
 import { overview } from "./head.js";
@@ -13,6 +14,7 @@ import { state } from "./words.js";
 const TABS = {
   overview: { word: "Overview", panel: () => drawn((id) => get(`${at("tasks", id)}/sessions`), aboutTask, whatLasts) },
   log: { word: "Log", panel: logPanel },
+  diff: { word: "Diff", panel: diffPanel },
   plan: { word: "Plan", panel: () => fileOf("plan") },
   knowledge: { word: "Knowledge", panel: () => fileOf("knowledge") },
   qa: { word: "Q&A", panel: () => fileOf("qa") },
