@@ -44,6 +44,8 @@ class Current:
 
 def parse(text: str, path: Path) -> Settings:
     """The settings that a text states; `path` names it in errors."""
+    if states_nothing(text):
+        return Settings()  # all that reads TOML and checks types need not be made: a fifth of a short command's time
     table = parse_toml(text, path)
     try:
         return msgspec.convert(_folded(table), Settings)
@@ -67,8 +69,6 @@ def read_text(path: Path) -> str | None:
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
     """What a TOML text says; a syntax error is told with its line and column."""
-    if (table := only_headers(text)) is not None:
-        return table
     import tomllib  # not at the top: a home with the settings it was made with starts faster without it
 
     try:
@@ -79,13 +79,11 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path.name}: values are nested too deep", hint=f"the file is {path}") from exc
 
 
-def only_headers(text: str) -> dict[str, Any] | None:
-    """What a TOML text says that has only comments and headers of sections, each once, as a new fleet.toml has."""
+def states_nothing(text: str) -> bool:
+    """Whether a TOML text has only comments and headers of sections, each once, as a new fleet.toml has."""
     lines = [line for raw in text.splitlines() if (line := raw.strip()) and not line.startswith("#")]
     sections = {f"[{name}]" for name in Settings.__struct_fields__ if name not in LISTS}
-    if len(set(lines)) == len(lines) and sections.issuperset(lines):
-        return {line[1:-1]: {} for line in lines}
-    return None
+    return len(set(lines)) == len(lines) and sections.issuperset(lines)
 
 
 def explain(text: str, path: Path, problems: list[Any], fallback: str) -> ConfigError:
