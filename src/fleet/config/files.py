@@ -106,6 +106,21 @@ def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         os.close(handle)
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock file at `path`; one that was killed does not."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def _lock(handle: int, path: Path, deadline: float) -> None:
     while True:
         try:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fleet.config.files import failed, read_bytes
+from fleet.config.files import failed, is_locked, read_bytes
 from fleet.config.home import Home
 
 
@@ -39,7 +39,7 @@ def addresses(home: Home) -> list[str]:
     if not home.serving.is_dir():
         return []
     found = sorted(_files(home.serving), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
-    return [url for path in found if _is_held(path) and (url := (read_bytes(path) or b"").decode().strip())]
+    return [url for path in found if is_locked(path) and (url := (read_bytes(path) or b"").decode().strip())]
 
 
 def _written(path: Path, url: str) -> int:
@@ -61,23 +61,8 @@ def _files(directory: Path) -> Iterator[Path]:
     return (path for path in directory.iterdir() if path.name.rpartition("-")[2].isdecimal() and path.name[0] != ".")
 
 
-def _is_held(path: Path) -> bool:
-    """Whether its process lives."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
 def _clear(directory: Path) -> None:
     """Remove what killed processes have left."""
     for path in _files(directory):
-        if not _is_held(path):
+        if not is_locked(path):
             path.unlink(missing_ok=True)

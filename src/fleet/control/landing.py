@@ -6,16 +6,14 @@ A worktree is on the machine that the task ran on, and so are its branch and the
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from fleet.config.files import failed
+from fleet.config.files import locked
 from fleet.config.home import Home
 from fleet.errors import Conflict, NotFound, TransportError
 from fleet.hosts.kinds import state_directory, working_directory
@@ -29,6 +27,7 @@ from fleet.store.store import Store
 
 T = TypeVar("T")
 How = Literal["merge", "apply"]
+LANDING_SECONDS = 120.0  # that a landing waits for those before it
 
 
 class Landed(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +117,7 @@ class Landing:
         """
         task = self._store.find(word)
         yard, tree = self._place(task)
-        with self._alone():
+        with locked(self._home.path / "landing.lock", seconds=LANDING_SECONDS):  # two merges would undo each other
             return asyncio.run(self._land(task, yard, tree, how, into, keep=keep))
 
     def standing(self, host: str = "") -> list[Tree]:
@@ -146,20 +145,6 @@ class Landing:
         yard, tree = self._place(task)
         asyncio.run(yard.spaces.restore(tree))
         return Dropped(task=task.uid, host=yard.host, path=tree.path, branch=tree.branch)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One landing of a home at a time: two merges in one checkout would undo each other."""
-        path = self._home.path / "landing.lock"
-        try:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as exc:
-            raise failed(exc, "write", path) from exc
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(fd)
 
     async def _land(self, task: Task, yard: Yard, tree: Worktree, how: How, into: str | None, *, keep: bool) -> Landed:
         await _present(yard, tree, task)

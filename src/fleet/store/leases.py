@@ -6,6 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from fleet.config.files import is_locked
 from fleet.model.ids import check_token
 
 
@@ -15,9 +16,7 @@ class Leases:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._held: dict[str, int] = {}
-        self.present: set[str] = (
-            set()
-        )  # of those that are held, the ones that were seen in the ledger and have not left
+        self.present: set[str] = set()  # of those held, the ones that were seen in the ledger and have not left
 
     def take(self, supervisor: str) -> None:
         """Hold the lease until this process ends."""
@@ -45,18 +44,9 @@ class Leases:
         if supervisor in self._held:
             return True
         try:
-            fd = os.open(self._path(supervisor), os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
+            return is_locked(self._path(supervisor))
         except PermissionError:  # who may not look knows nothing: silence is not evidence
             return True
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
-        return False
 
     def close(self) -> None:
         for fd in self._held.values():
