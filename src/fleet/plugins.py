@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fleet import channels, coders, hosts, scorers
 from fleet.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from importlib.metadata import EntryPoint
 
-FAMILIES = ("coders", "hosts", "scorers", "channels", "sources")
 _BUILT_IN = {
     "channels": channels.BUILT_IN,
     "coders": coders.BUILT_IN,
@@ -29,12 +29,17 @@ def names(family: str) -> tuple[str, ...]:
 
 
 def load(family: str, name: str) -> Any:
-    """What a name stands for, made without arguments; imported only now. Built-in names win and cost no search."""
+    """What a name stands for, made without arguments; imported only now. Built-in names win and cost no search.
+
+    NotFound: nobody registered it. UsageError: what was registered cannot be made.
+    """
     from importlib import import_module
 
     target = _BUILT_IN.get(family, {}).get(name)
     if target is None:
-        return _registered(family, name).load()()
+        point = _registered(family, name)
+        with _translated(f"`{name}`, registered in `fleet.{family}`,"):
+            return point.load()()
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)()
 
@@ -50,11 +55,18 @@ def load_file(place: str) -> Any:
     if spec is None or spec.loader is None or not path.is_file():
         raise NotFound(f"{path} is no file of Python")
     module = module_from_spec(spec)
-    try:
+    with _translated(place):
         spec.loader.exec_module(module)
         return getattr(module, attribute)()
+
+
+@contextmanager
+def _translated(what: str) -> Iterator[None]:
+    """A stranger's code may raise anything, where it is imported and where it is made."""
+    try:
+        yield
     except Exception as exc:
-        raise UsageError(f"{place} cannot be used: {type(exc).__name__}: {exc}") from exc
+        raise UsageError(f"{what} cannot be used: {type(exc).__name__}: {exc}") from exc
 
 
 def _registered(family: str, name: str) -> EntryPoint:

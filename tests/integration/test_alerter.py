@@ -6,14 +6,18 @@ import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fleet.channels.channel import Rendered
+from fleet.channels.console import Console
 from fleet.config import secrets
 from fleet.model import event as ev
 from fleet.model.alert import AlertKind
 from fleet.model.delivery import Delivery
 from fleet.model.host import Host
+from fleet.model.notice import Notice
 from fleet.model.run import NewRun
 from fleet.model.states import TaskState
 from fleet.supervisor.alerter import Alerter
@@ -125,6 +129,25 @@ def test_a_dry_run_is_rendered_and_recorded(inside: InHouse, receiver: Receiver)
     assert {each["channel"] for each in logged} == {"ops", "pager"}
     assert "<redacted:env:PAGER_KEY>" in str(logged)
     assert "hunter2" not in str(logged)
+
+
+def test_a_strangers_channel_that_cannot_render_ends_nobody(inside: InHouse, receiver: Receiver) -> None:
+    """Whether in a dry run or not: it is told as a failure of that channel, without its words, and the work goes on."""
+
+    class Broken(Console):
+        def render(self, adapter: Any, notice: Notice) -> Rendered:
+            raise RuntimeError("hunter2")
+
+    configure(inside, receiver, OPS.replace("enabled = true", "enabled = true\ndry_run = true"))
+    dry = inside.add(**EXIT_1)
+    inside.drain(load_channel=lambda _: Broken())
+    assert [each.outcome for each in deliveries(inside, dry)] == ["dry_run"]
+    (logged,) = inside.logged("alert_dry_run")
+    assert logged["error"] == "it cannot be rendered: RuntimeError"
+    inside.home.toml.write_text(inside.home.toml.read_text().replace("dry_run = true", ""))
+    meant = inside.add(**EXIT_1)
+    inside.drain(load_channel=lambda _: Broken())
+    assert [each.detail for each in deliveries(inside, meant)] == ["it cannot be rendered: RuntimeError"]
 
 
 def test_no_secret_is_written_down(inside: InHouse, receiver: Receiver) -> None:

@@ -22,6 +22,7 @@ from fleet.supervisor.supervisor import Supervisor
 from fleet.testing.builders import a_task
 from tests.support.inhouse import InHouse
 from tests.support.session_host import until
+from tests.support.strangers import register
 
 WAITS = 'until [ -e "$FLEET_TASK_DIR/go" ]; do sleep 0.05; done; echo gone'
 
@@ -100,6 +101,42 @@ def test_slots_are_respected_and_follow_the_settings(inside: InHouse) -> None:
 
     asyncio.run(work())
     assert inside.logged("settings_reloaded")
+
+
+def test_an_edit_of_a_coder_counts_for_the_next_task(inside: InHouse) -> None:
+    """A coder of the settings that was used before is used as fleet.toml says now, without a restart."""
+    kept = inside.home.toml.read_text()
+
+    def declare(word: str) -> None:
+        inside.home.toml.write_text(f'{kept}[coders.mine]\nargv = ["sh", "-c", "echo {word}"]\n')
+
+    declare("before")
+
+    async def work() -> list[str]:
+        async with inside.supervising():
+            first = inside.add(coder="mine")
+            await inside.until_state(first, TaskState.COMPLETED)
+            declare("after")
+            await inside.until(lambda: inside.logged("settings_reloaded"), "a word about it")
+            second = inside.add(coder="mine")
+            await inside.until_state(second, TaskState.COMPLETED)
+        return [first, second]
+
+    uids = asyncio.run(work())
+    assert [[said["text"] for said in inside.said(uid)] for uid in uids] == [["before"], ["after"]]
+
+
+def test_a_broken_plugin_needs_a_person_and_ends_nobody(
+    inside: InHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task whose coder cannot be imported waits for a person, who reads why; the supervisor does the others."""
+    register(tmp_path, monkeypatch, "coders", "broken", "import a_library_that_is_not_there\n")
+    broken, sound = inside.add(coder="broken"), inside.add({"say": "hello"})
+    inside.drain()
+    block = inside.task(broken).block
+    assert block is not None
+    assert "No module named 'a_library_that_is_not_there'" in block.text
+    assert inside.task(sound).state is TaskState.COMPLETED
 
 
 def test_a_broken_edit_keeps_the_settings_and_is_told(inside: InHouse) -> None:

@@ -6,8 +6,9 @@ import asyncio
 
 import msgspec
 
+from fleet.channels.channel import Channel, Rendered
 from fleet.channels.sending import Sent, send
-from fleet.errors import FleetError, NotFound
+from fleet.errors import ChannelRefused, FleetError, NotFound
 from fleet.model.alert_spec import Adapter, Alerts, channel_kind
 from fleet.model.delivery import Came, Delivery
 from fleet.policy import routing
@@ -60,8 +61,7 @@ class Postbox:
     def log_rendered(self, delivery: Delivery) -> None:
         """What a dry run would have sent, in the supervisor's log."""
         try:
-            adapter = self._adapter(delivery)
-            rendered = self._house.load_channel(channel_kind(adapter)).render(adapter, routing.notice_of(delivery))
+            _, rendered = self._rendered(delivery)
         except FleetError as exc:
             self._house.log("alert_dry_run", channel=delivery.channel, error=str(exc))
             return
@@ -80,13 +80,9 @@ class Postbox:
         if now_ms() - delivery.raised_at > configured.max_age_seconds * 1000:
             return "dropped", Sent(ok=False, attempts=0, detail=f"it is older than {configured.max_age_seconds} s")
         try:
-            adapter = self._adapter(delivery)
-            channel = self._house.load_channel(channel_kind(adapter))
-            rendered = channel.render(adapter, routing.notice_of(delivery))
+            channel, rendered = self._rendered(delivery)
         except FleetError as exc:
             return "failed", Sent(ok=False, attempts=0, detail=str(exc))
-        except Exception as exc:  # a stranger's channel may raise anything
-            return "failed", Sent(ok=False, attempts=0, detail=f"it cannot be rendered: {type(exc).__name__}")
         self._house.at("alert_announced")
         sent = await send(
             channel,
@@ -114,6 +110,17 @@ class Postbox:
                 await asyncio.sleep(AGAIN_SECONDS)
             else:
                 return
+
+    def _rendered(self, delivery: Delivery) -> tuple[Channel, Rendered]:
+        """The channel of a delivery and what it is to send. FleetError: it cannot be told, and why not."""
+        try:
+            adapter = self._adapter(delivery)
+            channel = self._house.load_channel(channel_kind(adapter))
+            return channel, channel.render(adapter, routing.notice_of(delivery))
+        except FleetError:
+            raise
+        except Exception as exc:  # a stranger's channel may raise anything, and its text may hold a secret
+            raise ChannelRefused(f"it cannot be rendered: {type(exc).__name__}") from exc
 
     def _adapter(self, delivery: Delivery) -> Adapter:
         """The channel as it is declared now."""

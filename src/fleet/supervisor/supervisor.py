@@ -265,7 +265,7 @@ class Supervisor:
             return
         first, self._toml_seen = self._toml_seen is None, seen
         try:
-            self.house.settings = load(self.house.home)
+            self.house.take(load(self.house.home))
             if not first:
                 self.house.log("settings_reloaded")
         except ConfigError as exc:
