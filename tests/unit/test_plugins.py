@@ -35,9 +35,7 @@ def test_a_name_that_nobody_registered(tmp_path: Path, monkeypatch: pytest.Monke
         ("class Other: ...\n", "AttributeError: module"),
     ],
 )
-def test_a_broken_plugin_is_told_as_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, why: str
-) -> None:
+def test_a_broken_plugin_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, why: str) -> None:
     """Whatever a stranger's code raises is one error of ours, with its words: whoever loads it can answer that."""
     register(tmp_path, monkeypatch, "coders", "broken_ones", module)
     with pytest.raises(UsageError, match=re.escape(why)):

@@ -1,4 +1,4 @@
-"""Sending, for every channel alike: a deadline for each try, backoff between them, Retry-After honoured, a last try."""
+"""Sending, for every channel alike: what leaves, a deadline for each try, backoff, Retry-After honoured, a last try."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import random
 import msgspec
 
 from fleet.channels.channel import Carrier, Channel, Rendered
-from fleet.errors import ChannelError
+from fleet.errors import ChannelError, ChannelRefused, FleetError
+from fleet.model.alert_spec import Adapter
+from fleet.model.notice import Notice
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 LONGEST_RETRY_AFTER = 300.0  # a receiver that wants to be left alone for longer is given up
@@ -20,6 +22,16 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     attempts: int
     detail: str = ""  # why not; never an address
+
+
+def render(channel: Channel, adapter: Adapter, notice: Notice) -> Rendered:
+    """What a channel will send. FleetError: it cannot be told there, and why not."""
+    try:
+        return channel.render(adapter, notice)
+    except FleetError:
+        raise
+    except Exception as exc:  # a stranger's channel may raise anything, and its text may hold a secret
+        raise ChannelRefused(f"it cannot be rendered: {type(exc).__name__}") from exc
 
 
 async def send(

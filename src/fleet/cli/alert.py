@@ -14,16 +14,14 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import add_verb
+from fleet.model.alert import AlertKind
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.control.alerting import Alerting, Told
     from fleet.model.alert_spec import Adapter
 
-KINDS = (
-    *("stale", "restart_exhausted", "needs_human", "budget_exceeded", "verifier_failed", "run_completed"),
-    *("host_unhealthy", "host_recovered"),
-)
+KINDS = tuple(kind.value for kind in AlertKind)
 EXAMPLES = {
     "test": ("fleet alert test", "fleet alert test --channel ops-slack"),
     "dry-run": (
@@ -86,7 +84,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def show_payload(args: argparse.Namespace, context: Context) -> int:
     """The payload of an alert, with marks in the place of its secrets."""
     from fleet.cli.words import now_ms
-    from fleet.model.alert import AlertKind
     from fleet.model.alert_spec import channel_kind
     from fleet.projections.alerts import dry_run
     from fleet.wiring.named import load_channel

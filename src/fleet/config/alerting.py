@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from fleet.config.section import A_VARIABLE, END, VARIABLE, Section
+from fleet.model.alert import AlertEvent
 from fleet.model.clash import ClashError
 
 
@@ -122,22 +123,7 @@ class Route(Section, frozen=True, kw_only=True):
 
     channel: Annotated[str, Meta(description="The name of a channel.")]
     events: Annotated[
-        tuple[
-            Annotated[
-                Literal[
-                    "stale",
-                    "restart_exhausted",
-                    "needs_human",
-                    "budget_exceeded",
-                    "verifier_failed",
-                    "run_completed",
-                    "host_unhealthy",
-                    "host_recovered",
-                ],
-                Meta(),
-            ],
-            ...,
-        ],
+        tuple[AlertEvent, ...],
         Meta(description="The classes of alerts; none named: all."),
     ] = ()
     teams: Annotated[tuple[str, ...], Meta(description="Only of tasks and runs whose label team is one of these.")] = ()

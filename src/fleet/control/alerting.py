@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fleet.channels.channel import Channel, Rendered, SupportsResolve
 from fleet.channels.http import HttpCarrier
-from fleet.channels.sending import Sent, send
+from fleet.channels.sending import Sent, render, send
 from fleet.config.settings import Settings
 from fleet.errors import Conflict, NotFound
 from fleet.model.alert import AlertKind
@@ -110,7 +110,7 @@ class Alerting:
         channel = self._load_channel(kind)
         made = replace(delivery, id=f"{os.urandom(6).hex()}.{name}", channel=name)
         notice: Notice = replace(routing.notice_of(made), text=text)
-        rendered = channel.render(adapter, notice)
+        rendered = render(channel, adapter, notice)
         if self._alerts.dry_run:
             await self._store.announce([replace(made, outcome="dry_run")])
             return Told(channel=name, kind=kind, outcome="dry_run", attempts=0, detail="", rendered=rendered)

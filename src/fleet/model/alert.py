@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from fleet.model.host import Host
+if TYPE_CHECKING:
+    from fleet.model.host import Host
 
 
 class AlertKind(StrEnum):
-    """A closed set."""
+    """A closed set; the settings and specs name the same ones, as `AlertEvent`."""
 
     STALE = "stale"  # a session gave no sign of life for too long
     RESTART_EXHAUSTED = "restart_exhausted"  # the last attempt is spent
@@ -20,6 +22,18 @@ class AlertKind(StrEnum):
     RUN_COMPLETED = "run_completed"
     HOST_UNHEALTHY = "host_unhealthy"
     HOST_RECOVERED = "host_recovered"
+
+
+AlertEvent = Literal[
+    "stale",
+    "restart_exhausted",
+    "needs_human",
+    "budget_exceeded",
+    "verifier_failed",
+    "run_completed",
+    "host_unhealthy",
+    "host_recovered",
+]
 
 
 class Alert(msgspec.Struct, frozen=True):

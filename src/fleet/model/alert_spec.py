@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fleet.model.alert import AlertEvent
+
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$(?!\n)"
 Variable = Annotated[
@@ -27,16 +29,6 @@ Name = Annotated[
 ]
 Word = Annotated[str, Meta(min_length=1, max_length=256)]
 Severity = Literal["critical", "error", "warning", "info"]
-AlertEvent = Literal[
-    "stale",
-    "restart_exhausted",
-    "needs_human",
-    "budget_exceeded",
-    "verifier_failed",
-    "run_completed",
-    "host_unhealthy",
-    "host_recovered",
-]
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

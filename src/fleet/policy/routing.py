@@ -15,6 +15,7 @@ from fleet.model.alert_spec import Adapter, Alerts, Discord, Route, Slack, Webho
 from fleet.model.delivery import Delivery
 from fleet.model.ids import host_subject
 from fleet.model.notice import Notice, safe_commands
+from fleet.model.run import Run
 from fleet.model.states import TaskState
 
 PLAIN_WEBHOOK = "webhook"  # the name of the channel that alerts.webhook_env makes
@@ -48,6 +49,11 @@ def of_settings(settings: Settings, secret: Callable[[str], str | None]) -> Aler
         routes.append(Route(adapter=PLAIN_WEBHOOK))
     configured = settings.alerts
     return Alerts(enabled=configured.enabled, dry_run=configured.dry_run, routes=tuple(routes), adapters=adapters)
+
+
+def of_run(run: Run) -> Alerts:
+    """What the spec of a run says."""
+    return msgspec.convert(run.alerts or {}, Alerts)
 
 
 def adapter_of(channel: Channel) -> Adapter:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fleet.channels.channel import Channel, Rendered
+from fleet.channels.channel import Channel
+from fleet.channels.sending import render
 from fleet.config.settings import Settings
 from fleet.model.alert import AlertKind
 from fleet.model.alert_spec import Adapter, channel_kind
@@ -108,7 +109,7 @@ def dry_run(
         at=now,
         key=f"fleet/{alert.value}/{task_id or run_id or 'dry-run'}",
     )
-    rendered: Rendered = channel.render(adapter, notice)
+    rendered = render(channel, adapter, notice)
     return DryRun(
         adapter=name,
         kind=channel_kind(adapter),

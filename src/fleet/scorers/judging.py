@@ -11,7 +11,7 @@ from fleet.model.receipt import Score
 from fleet.model.scorer import AnyScorer, Plugin, kind_of
 from fleet.scorers.scorer import Evidence, Read, Scorer, Wants, broken
 
-Load = Callable[[str], Scorer]  # from a name to its scorer; raises NotFound
+Load = Callable[[str], Scorer]  # from a name to its scorer; raises NotFound, UsageError
 
 
 def named(leaf: AnyScorer, load: Load) -> Scorer:
@@ -25,7 +25,7 @@ def wanted(parts: Iterable[tuple[str, AnyScorer]], load: Load) -> list[Wants]:
     for _, leaf in parts:
         try:
             found.append(named(leaf, load).wants(leaf))
-        except FleetError:  # its score will say so
+        except Exception:  # a stranger's scorer may raise anything: its score will say so
             found.append(Wants())
     return found
 
@@ -35,8 +35,8 @@ def scored(parts: Iterable[tuple[str, AnyScorer]], evidence: Evidence, read: Rea
     found = []
     for at, leaf in parts:
         try:
-            score = named(leaf, load).score(leaf, evidence, read)
-        except (FleetError, OSError) as exc:
-            score = broken(kind_of(leaf), f"it could not be judged: {exc}")
-        found.append(replace(score, at=at))
+            found.append(replace(named(leaf, load).score(leaf, evidence, read), at=at))
+        except Exception as exc:  # a stranger's scorer may raise anything
+            said = str(exc) if isinstance(exc, FleetError | OSError) else f"{type(exc).__name__}: {exc}"
+            found.append(replace(broken(kind_of(leaf), f"it could not be judged: {said}"), at=at))
     return found

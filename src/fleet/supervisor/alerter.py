@@ -17,7 +17,7 @@ from fleet.channels.channel import SupportsResolve
 from fleet.errors import FleetError, NotFound
 from fleet.model import event as ev
 from fleet.model.alert import AlertKind
-from fleet.model.alert_spec import Alerts, channel_kind
+from fleet.model.alert_spec import channel_kind
 from fleet.model.delivery import Delivery
 from fleet.model.ids import run_subject
 from fleet.model.notice import short
@@ -202,8 +202,8 @@ class Alerter:
     def _targets(self, alert: AlertKind, labels: dict[str, str], run: Run | None) -> list[routing.Target]:
         house = self._house
         found = routing.targets(routing.of_settings(house.settings, house.secret), alert, labels)
-        if run is not None and run.alerts:
-            found += routing.targets(msgspec.convert(run.alerts, Alerts), alert, labels, scope=run.id)
+        if run is not None:
+            found += routing.targets(routing.of_run(run), alert, labels, scope=run.id)
         return found
 
     def _about(self, subject: str) -> tuple[Task | None, Run | None]:

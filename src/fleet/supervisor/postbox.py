@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-import msgspec
-
 from fleet.channels.channel import Channel, Rendered
-from fleet.channels.sending import Sent, send
-from fleet.errors import ChannelRefused, FleetError, NotFound
-from fleet.model.alert_spec import Adapter, Alerts, channel_kind
+from fleet.channels.sending import Sent, render, send
+from fleet.errors import FleetError, NotFound
+from fleet.model.alert_spec import Adapter, channel_kind
 from fleet.model.delivery import Came, Delivery
 from fleet.policy import routing
 from fleet.supervisor.house import House, now_ms
@@ -113,14 +111,9 @@ class Postbox:
 
     def _rendered(self, delivery: Delivery) -> tuple[Channel, Rendered]:
         """The channel of a delivery and what it is to send. FleetError: it cannot be told, and why not."""
-        try:
-            adapter = self._adapter(delivery)
-            channel = self._house.load_channel(channel_kind(adapter))
-            return channel, channel.render(adapter, routing.notice_of(delivery))
-        except FleetError:
-            raise
-        except Exception as exc:  # a stranger's channel may raise anything, and its text may hold a secret
-            raise ChannelRefused(f"it cannot be rendered: {type(exc).__name__}") from exc
+        adapter = self._adapter(delivery)
+        channel = self._house.load_channel(channel_kind(adapter))
+        return channel, render(channel, adapter, routing.notice_of(delivery))
 
     def _adapter(self, delivery: Delivery) -> Adapter:
         """The channel as it is declared now."""
@@ -128,7 +121,7 @@ class Postbox:
         if delivery.scope is None:
             alerts = routing.of_settings(house.settings, house.secret)
         else:
-            alerts = msgspec.convert(house.store.run(delivery.scope).alerts or {}, Alerts)
+            alerts = routing.of_run(house.store.run(delivery.scope))
         if delivery.channel not in alerts.adapters:
             raise NotFound(f"the channel `{delivery.channel}` is not declared any more")
         return alerts.adapters[delivery.channel]

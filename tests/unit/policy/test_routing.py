@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from fleet.config.settings import Settings
 from fleet.model import event as ev
-from fleet.model.alert import AlertKind, of_host
+from fleet.model.alert import AlertEvent, AlertKind, of_host
 from fleet.model.alert_spec import Alerts, Discord, Route, Slack, Webhook
 from fleet.model.delivery import Delivery
 from fleet.model.host import Host
@@ -168,3 +170,8 @@ def test_a_notice_tells_what_the_delivery_holds() -> None:
     assert (notice.task_id, notice.run_id, notice.worker_id, notice.repeat) == ("fleet-abc", "r", "w", True)
     assert notice.key == A_NOTICE.key
     assert routing.notice_of(replace(SENT, about="host/b")).host == "b"
+
+
+def test_every_alert_can_be_named_where_routes_are() -> None:
+    """The settings and specs know the same classes as the ledger: none can be raised that no route could name."""
+    assert list(get_args(AlertEvent)) == [kind.value for kind in AlertKind]

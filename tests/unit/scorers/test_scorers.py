@@ -20,8 +20,9 @@ from fleet.scorers.command import Command
 from fleet.scorers.exit_code import ExitCode
 from fleet.scorers.file_exists import FileExists
 from fleet.scorers.json_path import JsonPath, holds
+from fleet.scorers.judging import scored, wanted
 from fleet.scorers.regex_match import RegexMatch
-from fleet.scorers.scorer import MOST_BYTES, Evidence, FileSeen, Found, TextSeen, failed
+from fleet.scorers.scorer import MOST_BYTES, Evidence, FileSeen, Found, TextSeen, Wants, failed
 from fleet.scorers.verifier_prompt import VerifierPrompt
 
 TASK, VERIFIER, TRANSPORT = Source.TASK, Source.VERIFIER, Source.TRANSPORT
@@ -274,3 +275,27 @@ def test_evidence_is_bounded_and_harmless(texts: list[str]) -> None:
     assert len(kept) <= 21
     assert all(len(line) <= 300 and line.isprintable() for line in kept)
     assert not any(re.search(r"[\x00-\x1f\x7f]", line) for line in kept)
+
+
+class Raises:
+    """A stranger's scorer that is broken."""
+
+    def wants(self, declared: Any) -> Wants:
+        raise RuntimeError("no idea")
+
+    def score(self, declared: Any, evidence: Evidence, read: Any) -> Score:
+        raise KeyError("colour")
+
+
+def test_a_strangers_scorer_that_raises_has_judged_nothing() -> None:
+    """Whatever it raises is a score of its own failure, at its place; the others are asked all the same."""
+    parts: list[tuple[str, sc.AnyScorer]] = [("0", sc.Plugin(name="theirs")), ("1", sc.ExitCode())]
+
+    def load(name: str) -> Any:
+        return Raises() if name == "theirs" else ExitCode()
+
+    assert wanted(parts, load) == [Wants(), Wants()]
+    theirs, ours = scored(parts, Evidence(exit_code=0), Kept().contents.__getitem__, load)
+    assert (theirs.at, theirs.source, theirs.passed) == ("0", Source.VERIFIER, False)
+    assert theirs.evidence == ("it could not be judged: KeyError: 'colour'",)
+    assert (ours.at, ours.passed) == ("1", True)
