@@ -21,7 +21,7 @@ from fleet.projections.inspect import inspect
 from fleet.projections.status import status
 from tests.support.away import Away
 from tests.support.session_host import kill, lives, processes_with, until
-from tests.support.sshd import Sshd, sshd
+from tests.support.sshd import Sshd, slow_sh, sshd
 
 # It says so when another of its kind lives, speaks for a while, and waits for a word to end.
 AGENT = """
@@ -225,6 +225,29 @@ def test_a_session_is_given_up_by_a_person(away: Away, server: Sshd) -> None:
     first, second = away.store.sessions(task=uid)
     assert (first.outcome, second.outcome) == ("abandoned", "ok")
     assert not (work(away) / "double").exists()
+
+
+def test_a_host_that_came_back_slow_is_swept_all_the_same(away: Away, server: Sshd) -> None:
+    """What was given up is ended in one go, however long its host takes for that: it is not begun again and again."""
+    away.set(grace_seconds=0)
+    uid = agent(away)
+
+    async def abandon() -> None:
+        async with away.supervising():
+            await away.until(lambda: "line 19" in spoken(away, uid), "its words")
+            await asyncio.to_thread(server.stop)
+            await away.until(lambda: away.logged("host_silent"), "the silence")
+            with away.control() as control:
+                control.steer.abandon(uid, "its host is gone")
+            await asyncio.to_thread(slow_sh, server, 1)
+            await away.until(lambda: not processes_with(f"FLEET_SESSION={uid}.1".encode()), "the sweep", seconds=60)
+            await away.until(lambda: not away.store.intents(), "the note of it", seconds=60)
+            await asyncio.to_thread(server.set_environment, PATH=os.environ["PATH"])
+            (work(away) / "go").touch()
+            await away.until(lambda: away.task(uid).state is TaskState.COMPLETED, "its end", seconds=60)
+
+    asyncio.run(abandon())
+    assert not [each for each in away.logged("not_swept") if "in time" in each["error"]]
 
 
 def test_a_silent_host_makes_its_session_stale(tmp_path: Path, server: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:

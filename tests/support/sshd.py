@@ -170,6 +170,16 @@ def busybox_sh(server: Sshd) -> None:
     server.set_environment(PATH=f"{place}:{os.environ['PATH']}")
 
 
+def slow_sh(server: Sshd, seconds: float) -> None:
+    """From now on every `sh` takes its time over there before it begins."""
+    place = server.directory / "slow"
+    place.mkdir()
+    program = place / "sh"
+    program.write_text(f'#!/bin/sh\nsleep {seconds}\nexec /bin/sh "$@"\n')
+    program.chmod(0o755)
+    server.set_environment(PATH=f"{place}:{os.environ['PATH']}")
+
+
 @contextlib.contextmanager
 def sshd(**given: Any) -> Iterator[Sshd]:
     """A server that listens, in a directory with a short name."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
-from fleet.errors import Conflict, LeaseLost, TransportError
+from fleet.errors import Conflict, LeaseLost
 from fleet.model import event as ev
 from fleet.model.intent import Intent
-from fleet.model.session import Session
 from fleet.model.states import ENDED, IN_PROGRESS, TaskState
 from fleet.model.task import Task
 from fleet.supervisor.house import House
 from fleet.supervisor.runner import SessionRunner
+from fleet.supervisor.sweeper import Sweeper
 from fleet.supervisor.wish import Wish
-
-SWEEP_SECONDS, SWEEP_AGAIN_SECONDS = 5.0, 30.0  # for the host to answer; until it is asked again
 
 # Where the task stands when the intent is carried out. A crash may come between that and the note of it.
 DONE = {
@@ -28,41 +25,20 @@ DONE = {
 class Intents:
     """The duty: what people asked for and nobody has dealt with yet."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: House, sweeper: Sweeper) -> None:
         self._house = house
-        self._sweep_at: dict[str, float] = {}  # when a host that did not answer is asked again
+        self._sweeper = sweeper
 
     async def run_once(self, running: Mapping[str, SessionRunner]) -> None:
         """Every intent that is still to be dealt with."""
         for intent in self._house.store.intents():
             if intent.verb == "sweep":
-                await self._sweep(intent, running.get(intent.args["session"]))
+                runner = running.get(intent.args["session"])
+                if runner is not None:
+                    runner.attempt.abandoned = True
+                await self._sweeper.sweep(intent)
             else:
                 await _carry_out(self._house, intent, running)
-
-    async def _sweep(self, intent: Intent, runner: SessionRunner | None) -> None:
-        """What is left of a session that a person gave up is ended, before its task is claimed again if possible."""
-        house, now = self._house, asyncio.get_running_loop().time()
-        if runner is not None:
-            runner.attempt.abandoned = True
-        session = house.store.session(intent.args["session"])
-        near = {one.id for one in house.store.supervisors(present=False) if one.machine == house.place}
-        if session.supervisor not in near or now < self._sweep_at.get(intent.id, 0):
-            return
-        if not house.hosts.may_answer(session.host):
-            return  # it would only keep everybody waiting
-        if session.host == house.machine:  # another is asked as soon as its probe was answered, before it gets new work
-            self._sweep_at[intent.id] = now + SWEEP_AGAIN_SECONDS
-        grace = house.settings.supervisor.grace_seconds
-        try:
-            async with asyncio.timeout(SWEEP_SECONDS + 3 * grace):
-                await end_what_is_left(house, session)
-        except (TransportError, TimeoutError) as exc:
-            why = str(exc) or "no answer in time"
-            house.log("not_swept", session=session.id, error=why)
-            house.hosts.doubt(session.host, why)
-            return
-        await house.store.fulfil(intent.id, "done", by=house.name, detail=f"nothing of {session.id} is left")
 
 
 async def _carry_out(house: House, intent: Intent, running: Mapping[str, SessionRunner]) -> None:
@@ -74,13 +50,6 @@ async def _carry_out(house: House, intent: Intent, running: Mapping[str, Session
         runner.end(Wish(intent.verb, _reason(intent), by=intent.by, intent=intent.id))
     elif task.state not in IN_PROGRESS:
         await _without_session(house, intent, task)
-
-
-async def end_what_is_left(house: House, session: Session) -> None:
-    """A session that nobody follows any more: it is not begun, or its agent and all it started are ended."""
-    hosted = house.site(session.host).hosted(session)
-    if not await hosted.abandon():
-        await hosted.stop(grace_seconds=house.settings.supervisor.grace_seconds)
 
 
 async def _without_session(house: House, intent: Intent, task: Task) -> None:

@@ -21,13 +21,14 @@ from fleet.supervisor.alerter import Alerter
 from fleet.supervisor.claimer import Claimer
 from fleet.supervisor.feeder import Feeder
 from fleet.supervisor.house import House, Only
-from fleet.supervisor.intents import Intents, end_what_is_left
+from fleet.supervisor.intents import Intents
 from fleet.supervisor.lease import keep_lease
 from fleet.supervisor.pruner import Pruner
 from fleet.supervisor.record import Overtaken
 from fleet.supervisor.remaining import anything_left
 from fleet.supervisor.rescuer import Rescuer
 from fleet.supervisor.runner import SessionRunner
+from fleet.supervisor.sweeper import Sweeper, end_what_is_left
 from fleet.supervisor.wish import Wish
 
 LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
@@ -58,7 +59,8 @@ class Supervisor:
         self._drain = drain
         self._claimer = Claimer(house)
         self._rescuer = Rescuer(house, self._go_on)
-        self._intents = Intents(house)
+        self._sweeper = Sweeper(house)
+        self._intents = Intents(house, self._sweeper)
         self._alerter = Alerter(house)
         self._feeder = Feeder(house, house.source) if house.source is not None else None
         self._running: dict[str, SessionRunner] = {}  # by session
@@ -118,7 +120,14 @@ class Supervisor:
         """The loops beside the main one."""
         pruner = Pruner(self.house, lambda: [runner.attempt.hosted for runner in self._running.values()])
         feeding = [self._feeder.run()] if self._feeder is not None else []
-        return [keep_lease(self.house), pruner.run(), self.house.hosts.run(), self._alerter.run(), *feeding]
+        return [
+            keep_lease(self.house),
+            pruner.run(),
+            self.house.hosts.run(),
+            self._alerter.run(),
+            self._sweeper.run(),
+            *feeding,
+        ]
 
     async def _watched(self, loop: Coroutine[Any, Any, None]) -> None:
         """A loop whose death ends the supervisor: it is written down, then raised at the end."""
