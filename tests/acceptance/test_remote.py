@@ -203,6 +203,23 @@ def test_a_report_of_machines_elsewhere(pair: Pair) -> None:
         assert (done.code, "works on a home here" in done.err) == (2, True)
 
 
+def test_what_was_spent_is_told_elsewhere(pair: Pair) -> None:
+    """As at home, by days that begin here and by all else, in words and as JSON."""
+    now = re.compile(r'"until": \d+')
+    for words in (
+        [],
+        ["--by", "coder"],
+        ["--by", "label"],
+        ["--since", "today", "--by", "host"],
+        ["--since", "2020-01-01"],
+    ):
+        for form in ([], ["--json"]):
+            here, away = pair.here("cost", *words, *form), pair.away("cost", *words, *form)
+            assert (away.code, away.err, now.sub("", away.out)) == (here.code, here.err, now.sub("", here.out))
+    told = json.loads(pair.away("cost", "--by", "label", "--json").out)
+    assert [(line["name"], line["sessions"], line["cost_microusd"]) for line in told["lines"]] == [("team=web", 2, 0)]
+
+
 def test_settings_are_shown_elsewhere_to_an_admin(pair: Pair) -> None:
     """As at home, in words and as JSON, to nobody else, and without what looks like a secret; nothing can be set."""
     pair.cli.ok("config", "set", "supervisor.max_concurrent=7")

@@ -43,6 +43,10 @@ class SqliteStores:
         self._opened[id(store)] = (store, engine)
         return store
 
+    def now(self) -> int:
+        """The time on the clock that the stores use."""
+        return self._clock()
+
     def tick(self, seconds: float) -> None:
         self._clock.skipped_ms += int(seconds * 1000)
 
@@ -68,6 +72,10 @@ class PostgresStores:
         store = Store(engine)
         self._opened.append(store)
         return store
+
+    def now(self) -> int:
+        """The time on the clock that the stores use."""
+        return self._clock()
 
     def tick(self, seconds: float) -> None:
         self._clock.skipped_ms += int(seconds * 1000)

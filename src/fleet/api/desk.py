@@ -11,10 +11,12 @@ import msgspec
 
 from fleet.api.hub import Hub
 from fleet.api.once import Once
+from fleet.api.spending import Sums
 from fleet.config import tokens
 from fleet.config.home import Home
 from fleet.config.load import Current
 from fleet.projections.whole import whole
+from fleet.store.clock import utc_ms
 from fleet.store.reads import Reads
 from fleet.store.store import Store
 
@@ -55,6 +57,7 @@ class Desk:
         self.hub = Hub(store, self.ask, max_streams=settings().api.max_streams)
         self.settings = settings
         self.tokens = tokens.Current(home)
+        self.sums = Sums(utc_ms)
         self._cached: dict[str, bytes] = {}
         self._cached_at = -1
         self._asking = ThreadPoolExecutor(READERS, "api-ask")

@@ -17,6 +17,7 @@ from fleet.front.front import Front
 from fleet.front.views import LogView, SupervisorLog, TaskDiff, TaskFile, Used
 from fleet.policy.redaction import redacted
 from fleet.projections.availability import Availability
+from fleet.projections.cost import Cost
 from fleet.projections.hosts import HostView
 from fleet.projections.machines import Machines
 from fleet.projections.pools import PoolWorkerView
@@ -168,6 +169,23 @@ async def availability(
     return answer(await desk_of(request).look(lambda front: front.availability(since)))
 
 
+@get("/v1/fleet/cost", tags=["receipts"], guards=NEEDS_READ)
+async def cost(
+    request: Request[Any, Any, Any],
+    since: Annotated[int, QueryParameter(ge=0, le=1 << 62, description="From then on: UTC milliseconds.")],
+    by: Annotated[
+        Literal["day", "coder", "model", "host", "label", "run"], QueryParameter(description="What it is divided by.")
+    ] = "coder",
+    day: Annotated[
+        list[str] | None,
+        QueryParameter(max_items=400, description="When each day begins, such as 2026-01-31T00:00:00+01:00; by=day."),
+    ] = None,
+) -> Response[Cost]:
+    """What the sessions spent that ended since a moment: money, tokens, time; and, beside it, what runs so far."""
+    desk, days = desk_of(request), tuple(day or ())
+    return answer(await desk.ask(lambda reads: desk.sums.cost(reads, since, by, days)))
+
+
 @get("/v1/fleet/pools/workers", tags=["pools"], guards=NEEDS_READ)
 async def pool_workers(
     request: Request[Any, Any, Any],
@@ -210,6 +228,7 @@ ROUTES = [
     hosts,
     machines,
     availability,
+    cost,
     pool_workers,
     supervisors,
     log,

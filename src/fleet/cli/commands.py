@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 REMOTE = {  # those that work on a fleet that is served elsewhere, too
-    *("add", "answer", "artifacts", "config", "dashboard", "health", "hosts", "inspect", "interrupt", "ledger"),
+    *("add", "answer", "artifacts", "config", "cost", "dashboard", "health", "hosts", "inspect", "interrupt", "ledger"),
     *("log", "logs", "pool", "questions", "ready", "report"),
     *("receipts", "restart", "run", "show", "status", "stop", "task", "tasks", "top", "verify", "wait", "watch", "why"),
     "worktrees",
@@ -56,6 +56,7 @@ COMMANDS = (
     Command("inspect", "look", "inspect", "one worker at its task: state, evidence, artifacts, receipt, alert"),
     Command("receipts", "look", "receipts", "the verdicts, with their evidence; check them again"),
     Command("artifacts", "look", "artifacts", "what a task left, kept by its checksum"),
+    Command("cost", "look", "cost", "what was spent: by day, coder, model, host, label or run"),
     Command("why", "look", "why", "why a task is where it is, and what you may do"),
     Command("land", "steer", "land", "bring what a task did in its worktree into the checkout"),
     Command("worktrees", "steer", "worktrees", "the worktrees of tasks: list, drop, restore"),

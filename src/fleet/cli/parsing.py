@@ -23,7 +23,7 @@ def positive(word: str) -> int:
 
 
 def moment(word: str) -> int:
-    """A moment in UTC milliseconds: so long ago (`90s`, `10m`, `2h`, `3d`), or a local date or time of today."""
+    """A moment in UTC milliseconds: so long ago (`90s`, `10m`, `3d`), `today`, or a local date or time of today."""
     import re
     import time
     from datetime import datetime
@@ -32,6 +32,7 @@ def moment(word: str) -> int:
     if ago:
         seconds = int(ago[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[ago[2]]
         return max(0, time.time_ns() // 1_000_000 - seconds * 1000)
+    word = "00:00" if word == "today" else word
     clock = re.fullmatch(r"\d\d:\d\d(:\d\d)?", word, re.ASCII)
     try:
         found = datetime.fromisoformat(f"{time.strftime('%Y-%m-%d')}T{word}" if clock else word)

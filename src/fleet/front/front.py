@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fleet.model.states import TaskState
     from fleet.projections.availability import Availability
     from fleet.projections.board import Board
+    from fleet.projections.cost import Cost
     from fleet.projections.feed import Begin
     from fleet.projections.happened import Only
     from fleet.projections.hosts import HostView
@@ -114,6 +115,8 @@ class Front(Protocol):
     def machines(self) -> Machines: ...
 
     def availability(self, since: int) -> dict[str, Availability]: ...
+
+    def cost(self, since: int, by: str, days: tuple[str, ...] = ()) -> Cost: ...
 
     def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]: ...
 

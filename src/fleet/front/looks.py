@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fleet.policy.allocation import Member
     from fleet.projections.availability import Availability
     from fleet.projections.board import Board
+    from fleet.projections.cost import Cost
     from fleet.projections.feed import Begin
     from fleet.projections.happened import Only
     from fleet.projections.hosts import HostView
@@ -271,6 +272,12 @@ class LocalLooks:
         totals = self._reads().probe_totals(since=since)
         names = [host.name for host in self._settings().hosts]
         return {name: availability([totals[name]] if name in totals else [], since) for name in names}
+
+    def cost(self, since: int, by: str, days: tuple[str, ...] = ()) -> Cost:
+        """What was spent since a moment."""
+        from fleet.projections.cost import Spending
+
+        return Spending(since, by, days).cost(self._reads(), _now())
 
     def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]:
         """What the workers of a pool do, or of all; or one of them. Their machines are asked, and none is woken."""

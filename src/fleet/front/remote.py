@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fleet.control.landing import Tree
     from fleet.model.event import Entry
     from fleet.model.states import TaskState
+    from fleet.projections.cost import Cost
     from fleet.projections.feed import Begin
     from fleet.projections.happened import Only
     from fleet.projections.pools import PoolWorkerView
@@ -225,6 +226,12 @@ class RemoteFront:
     def availability(self, since: int) -> dict[str, Availability]:
         """How the declared machines have answered since then, by name."""
         return self._client.get(dict[str, Availability], "machines", "availability", since=since)
+
+    def cost(self, since: int, by: str, days: tuple[str, ...] = ()) -> Cost:
+        """What was spent since a moment; days begin here."""
+        from fleet.projections.cost import Cost  # here, for the same reason
+
+        return self._client.get(Cost, "cost", since=since, by=by, day=list(days) or None)
 
     def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]:
         """What the workers of a pool do, or of all; or one of them."""

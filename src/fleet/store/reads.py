@@ -129,6 +129,12 @@ class Reads:
         """Sessions, oldest first."""
         return self._engine.read(lambda tx: asks.sessions(tx, task=task, live=live, supervisor=supervisor))
 
+    def ended(self, after: int, *, limit: int) -> list[tuple[int, Session]]:
+        """So many sessions whose end stands behind an event, in order, each with the sequence of its end."""
+        from fleet.store import ended  # not at the top: only sums over time need it
+
+        return self._engine.read(lambda tx: ended.after(tx, after, limit))
+
     def last_of_worker(self, worker: str) -> Session | None:
         """The newest session in a worker's name, or in that of one of its slots."""
         from fleet.store import ledger

@@ -42,6 +42,25 @@ class SessionContract(StoreSuite):
         kinds = [kind_of(entry.event) for entry in store.chain(fence.session.split(".")[0])]
         assert kinds == ["task.submitted", "task.claimed", "session.started", "session.stopping"]
 
+    def test_ended_sessions_are_told_in_order(self, store: Store) -> None:
+        """What has ended is given piece by piece as it is told of each alone: finished, never begun, or stopped."""
+        for name in ("done", "unbegun", "stopped", "goes on"):
+            self.add(store, name)
+        done, unbegun, stopped, goes_on = [self.claim_one(store).session.fence for _ in range(4)]
+        for fence in (done, stopped, goes_on):
+            store.started(fence, 7, by=SUP).result()
+        store.finish(done, EXITED, a_pass(), by=SUP).result()
+        store.stopping(stopped, "enough", by=SUP).result()
+        store.retry(unbegun, CRASHED, reason="no launch", charged=False, by=SUP).result()
+        store.finish(stopped, EXITED, a_fail(), by=SUP).result()
+        names = [fence.session for fence in (done, unbegun, stopped)]
+        found = store.ended(0, limit=10)
+        assert [session for _, session in found] == [store.session(name) for name in names]
+        assert [session.started_at is None for _, session in found] == [False, True, False]
+        assert store.ended(0, limit=1) == found[:1]
+        assert store.ended(found[0][0], limit=10) == found[1:]
+        assert store.ended(found[-1][0], limit=10) == []
+
     def test_a_lost_session_cannot_pass(self, store: Store) -> None:
         """A session that its host has lost never carries a pass."""
         self.add(store, "work")
