@@ -203,6 +203,16 @@ def test_a_report_of_machines_elsewhere(pair: Pair) -> None:
         assert (done.code, "works on a home here" in done.err) == (2, True)
 
 
+def test_a_ledger_is_exported_elsewhere(pair: Pair) -> None:
+    """The same bytes and the same ends of chains as at home, on stdout and into a file, which can be verified there."""
+    pair.same("ledger", "export")
+    assert pair.same("ledger", "export", "--heads").code == 0
+    done = pair.away("ledger", "export", "-o", "there.jsonl")
+    assert (done.code, done.out, "events written to there.jsonl" in done.err) == (0, "", True)
+    assert (pair.cli.cwd / "there.jsonl").read_text() == pair.here("ledger", "export").out
+    assert pair.away("ledger", "verify", "there.jsonl").out.startswith("OK: ")
+
+
 def test_what_was_spent_is_told_elsewhere(pair: Pair) -> None:
     """As at home, by days that begin here and by all else, in words and as JSON."""
     now = re.compile(r'"until": \d+')

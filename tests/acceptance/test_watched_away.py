@@ -157,14 +157,25 @@ def test_a_lost_connection(served: Served, argv: list[str]) -> None:
 def test_a_server_that_is_frozen(served: Served) -> None:
     """One that is connected and says nothing is told soon, not when a minute is over; thawed, it is heard again."""
     assert 2 * HEARTBEAT_SECONDS < SILENCE_SECONDS < 15
-    with served.cli.started(*served.url, "watch") as watching:
-        line_from(watching.stderr, seconds=SECONDS)
+    cli = served.cli
+    with cli.store() as store:
+        (task,) = store.submit([a_task("work")], by="ana", run=NewRun(name="N")).result()
+    with (
+        cli.started(*served.url, "watch") as watching,
+        cli.started(*served.url, "logs", task.uid, "-f") as logs,
+        cli.started(*served.url, "wait", str(task.run)) as waiting,
+    ):
+        for process, words in ((watching, "no supervisor"), (logs, "is queued"), (waiting, "no supervisor")):
+            while words not in line_from(process.stderr, seconds=SECONDS):
+                pass
         with served.frozen():
             began = time.monotonic()
-            said = line_from(watching.stderr, seconds=SECONDS)
-            assert said.endswith("says nothing any more; it is asked again until it answers")
+            for process, words in ((watching, "says nothing any more"), (logs, "in time"), (waiting, "in time")):
+                said = line_from(process.stderr, seconds=SECONDS)
+                assert said.endswith(f"{words}; it is asked again until it answers")
             assert time.monotonic() - began < 2 * SILENCE_SECONDS
-        assert line_from(watching.stderr, seconds=SECONDS).endswith("it answers again")
+        for process in (watching, logs, waiting):
+            assert line_from(process.stderr, seconds=SECONDS).endswith("it answers again")
 
 
 def test_a_watch_that_has_seen_nothing_misses_nothing(served: Served) -> None:

@@ -50,8 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Tail, export or verify."""
-    if args.verb != "tail":
-        context.here(f"`fleet ledger {args.verb}`")
+    if args.verb == "verify" and not args.file:
+        context.here("`fleet ledger verify`")
     return {"tail": _tail, "export": _export, "verify": _verify}[args.verb](args, context)
 
 
@@ -98,24 +98,29 @@ def _print(context: Context, entries: list[Entry]) -> None:
 
 
 def _export(args: argparse.Namespace, context: Context) -> int:
-    from fleet.projections.verify import everything, verify
-
     if args.heads and args.output:
         raise UsageError("--heads prints the heads; write them to a file with `> FILE`")
     if args.heads:
-        context.print_json(verify(context.reads).heads)
+        context.print_json(_ends(context))
         return 0
     if args.output:
         from fleet.cli.words import count
 
-        written = _export_file(Path(args.output), everything(context.reads))
+        written = _export_file(Path(args.output), context.front.everything())
         context.note(f"{count(written, 'event')} written to {args.output}")
         return 0
     from fleet.store.mirror import encode_line
 
-    for entry in everything(context.reads):
+    for entry in context.front.everything():
         context.out.write(encode_line(entry).decode())
     return 0
+
+
+def _ends(context: Context) -> dict[str, str]:
+    """The ends of the chains, of a ledger that holds; one that is elsewhere is checked against itself alone."""
+    from fleet.projections.verify import verify, verify_entries
+
+    return (verify_entries(context.front.everything()) if context.url else verify(context.reads)).heads
 
 
 def _export_file(path: Path, entries: Iterator[Entry]) -> int:

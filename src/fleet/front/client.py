@@ -66,6 +66,10 @@ class Client:
         """Let go of the connection."""
         self._http.close()
 
+    def expect(self, seconds: float) -> None:
+        """An answer within so long; a server that takes longer is away."""
+        self._http.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
+
     def get(self, kind: type[T], *path: str, **query: Any) -> T:
         """Ask, and read the answer as what it must be."""
         return self._read(self._send("GET", path, query).content, kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class Front(Protocol):
     def worktrees(self, host: str) -> list[Tree]: ...
 
     def history(self, word: str) -> list[Entry]: ...
+
+    def everything(self) -> Iterator[Entry]: ...
 
     def newest(self, limit: int, task: str | None = None) -> list[Entry]: ...
 

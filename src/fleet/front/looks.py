@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fleet.errors import FleetError, NotFound
@@ -196,6 +196,12 @@ class LocalLooks:
         """All events of a task, in order."""
         reads = self._reads()
         return reads.chain(reads.find(word).uid)
+
+    def everything(self) -> Iterator[Entry]:
+        """The whole ledger, in order."""
+        from fleet.projections.verify import everything
+
+        return everything(self._reads())
 
     def newest(self, limit: int, task: str | None = None) -> list[Entry]:
         """The newest events, or those of a task; oldest of them first."""

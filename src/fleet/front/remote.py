@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 
 from fleet.errors import Conflict, NotFound, UsageError
-from fleet.front.client import Client
+from fleet.front.client import READ_SECONDS, SILENCE_SECONDS, Client
 from fleet.front.stream import Line, Stream, entry_of
 from fleet.front.views import (
     Add,
@@ -85,8 +85,8 @@ class RemoteFront:
         return self._client.get(Supervision, "supervisors")
 
     def listen(self) -> Pause:
-        """Nothing rings here; it is looked again after a while."""
-        return Pause()
+        """Nothing rings here; it is looked again after a while. Who stays hears soon of a server that is frozen."""
+        return Pause(self._client)
 
     def follow(self, begin: Begin, only: Only) -> Stream:
         """What happens, from somewhere on."""
@@ -168,6 +168,13 @@ class RemoteFront:
     def history(self, word: str) -> list[Entry]:
         """All events of a task, in order."""
         return self._entries("tasks", word, "events")
+
+    def everything(self) -> Iterator[Entry]:
+        """The whole ledger, in order, piece by piece."""
+        after = None
+        while (piece := self._client.get(_Piece, "events", "replay", after=after, limit=MOST)).events:
+            after = piece.next
+            yield from (self._client.made(line, entry_of) for line in piece.events)
 
     def newest(self, limit: int, task: str | None = None) -> list[Entry]:
         """The newest events, or those of a task; oldest of them first."""
@@ -310,8 +317,19 @@ class RemoteFront:
         ]
 
 
+class _Piece(msgspec.Struct, frozen=True):
+    """A piece of the ledger, and the position to ask for the following one with."""
+
+    events: list[Line]
+    next: str
+
+
 class Pause:
-    """A wait for something that cannot be heard: a while."""
+    """A wait for something that cannot be heard: a while. What is asked meanwhile is answered soon, or not at all."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        client.expect(SILENCE_SECONDS)
 
     def wait(self, timeout: float) -> bool:
         """Always after a while, or at its end."""
@@ -319,7 +337,8 @@ class Pause:
         return False
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """What is asked from here on may take its time."""
+        self._client.expect(READ_SECONDS)
 
 
 class RemoteBytes(io.RawIOBase):
