@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fleet
-from fleet.cli.commands import COMMANDS, GROUPS
+from fleet.cli.commands import COMMANDS, ELSEWHERE, GROUPS
 from fleet.testing.builders import a_task
 from tests.support.cli import FLEET, Cli
 
@@ -58,6 +58,14 @@ def test_unknown_commands_are_not_guessed_but_suggested(newcomer: Cli) -> None:
         "error: unknown command `xyzzy`\nhint: `fleet --help` lists the commands\n",
     )
     assert newcomer.run("help", "redy").code == 2
+
+
+def test_words_of_other_programs_lead_to_the_command(newcomer: Cli) -> None:
+    """What others call it is told in our word, not by one that looks alike; each leads to a command that is there."""
+    assert newcomer.run("kill", "x").err == "error: unknown command `kill`\nhint: here that is `fleet stop ID`\n"
+    names = {command.name for command in COMMANDS}
+    assert not names & set(ELSEWHERE)
+    assert {words.split()[0] for words in ELSEWHERE.values()} <= names | {"--version"}
     assert newcomer.run("--frobnicate").code == 2
 
 
@@ -120,7 +128,11 @@ def test_a_full_disk_under_stdout_is_an_error_in_words(cli: Cli) -> None:
         done = subprocess.run(
             [*FLEET, "ready"], env=cli.env, cwd=cli.cwd, stdout=full, stderr=subprocess.PIPE, check=False
         )
-    assert (done.returncode, done.stderr) == (1, b"error: [Errno 28] No space left on device\n")
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == [
+        "error: what it says cannot be written: No space left on device",
+        "hint: the command itself was carried out: look before you run it again",
+    ]
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

@@ -109,7 +109,8 @@ def test_tools_say_what_they_are_and_what_went_wrong(cli: Cli) -> None:
 
     async def say(client: Client) -> None:
         uid = (await call(client, "add", title="Write it"))["id"]
-        assert refused(await client.call_tool("inspect", {"id": "nope"})) == "error: no worker, task or session `nope`"
+        missing = "error: no worker, task or session `nope`\nhint: `fleet tasks --status all` lists them"
+        assert refused(await client.call_tool("inspect", {"id": "nope"})) == missing
         assert "hint: " in refused(await client.call_tool("verify", {"id": uid}))
         assert "$.lines" in refused(await client.call_tool("logs", {"id": uid, "lines": 100_000}))
         assert "unknown field `extra`" in refused(await client.call_tool("status", {"extra": 1}))

@@ -311,6 +311,21 @@ def test_found_again(at_work: Cli) -> None:
     assert at_work.run("tasks", "--run", "nothing").code == 4
 
 
+def test_runs_are_listed(at_work: Cli) -> None:
+    """The newest first, those that ended too: its id to go on with, how it stands, what came of its tasks."""
+    assert at_work.run("runs") == (0, "", "there are no runs yet; `fleet run SPEC` makes one\n")
+    first = json.loads(at_work.run("run", a_spec(at_work, sh("a"), sh("b", "false")), "--json").out)["run"]["id"]
+    second = json.loads(at_work.run("run", a_spec(at_work, sh("c"), name="later.json"), "--json").out)["run"]["id"]
+    header, newest, oldest = at_work.ok("runs").lines
+    assert header.split() == ["RUN", "STATE", "SUBMITTED", "TOOK", "TASKS", "NAME"]
+    assert (newest.split()[:2], oldest.split()[:2]) == ([second, "completed"], [first, "completed"])
+    assert "1 completed, 1 failed" in oldest
+    listed = at_work.json("runs", "--limit", "1")
+    assert ([run["id"] for run in listed["runs"]], listed["counts"]["completed"]) == ([second], 2)
+    done = at_work.run("status", "--run", "nothing")
+    assert done.err == "error: no run `nothing`\nhint: `fleet runs` lists them\n"
+
+
 def test_inspected(at_work: Cli) -> None:
     """A worker is inspected while it is busy and afterwards; by its task and by its session too."""
     command = "echo at work; until test -e go; do sleep 0.05; done; echo broken >&2; exit 3"
@@ -347,6 +362,9 @@ def test_stale_and_stopped(at_work: Cli) -> None:
         process.wait()
     run = status["runs"][0]["id"]
     assert at_work.json("status", "--run", run)["counts"]["stale"] == 1
+    assert at_work.json("why", "a")["summary"].startswith("its supervisor is gone; its agent may run on")
+    assert "no supervisor attends it: fleet run\n" in at_work.ok("show", "a").out
+    assert "no supervisor attends what runs" in at_work.ok("tasks").err
     at_work.ok("stop", "--run", run)
     done = at_work.run("run", "--run", run)
     assert (done.code, results(done)) == (1, {"a": "skip", "b": "skip"})

@@ -100,6 +100,20 @@ def test_asking_without_a_supervisor_says_so(cli: Cli) -> None:
 def test_stop_takes_one_of_three(cli: Cli) -> None:
     """A task, a run or everything; a run that is not there is not found."""
     for words in ((), ("x", "--all"), ("x", "--run", "r"), ("--all", "--run", "r")):
-        assert cli.run("stop", *words).err.startswith("error: give one task, --run R, or --all")
+        assert cli.run("stop", *words).err.startswith("error: give tasks, --run R, or --all")
     done = cli.run("stop", "--run", "nightly")
-    assert (done.code, done.err) == (4, "error: no run `nightly`\n")
+    assert (done.code, done.err) == (4, "error: no run `nightly`\nhint: `fleet runs` lists them\n")
+
+
+def test_several_are_steered_at_once(cli: Cli) -> None:
+    """Each is done by itself: what cannot be done is told, the others are done all the same, and the code says so."""
+    one, two = cli.add("one"), cli.add("two")
+    done = cli.run("stop", one, "nope", two)
+    assert (done.code, done.lines) == (4, [f"Stopped {one}: one", f"Stopped {two}: two"])
+    assert done.err == "error: no task `nope`\nhint: `fleet tasks --status all` lists them\n"
+    assert [task["state"] for task in cli.json("restart", one, two)] == ["queued", "queued"]
+    done = cli.run("interrupt", one, two)
+    assert (done.code, done.out, done.err.count("error: ")) == (1, "", 2)
+    done = cli.run("stop", one, "nope", "--json")
+    assert (done.code, [task["id"] for task in json.loads(done.out)]) == (4, [one])
+    assert json.loads(done.err)["exit_code"] == 4

@@ -11,7 +11,7 @@ from litestar.response import File
 
 from fleet import __version__
 from fleet.api.answers import NEEDS_ADMIN, NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw, token_of
-from fleet.api.views import Health, Me, RunList
+from fleet.api.views import Health, Me
 from fleet.errors import NotFound, UsageError
 from fleet.front.front import Front
 from fleet.front.views import ConfigView, RunDetail, RunLive
@@ -26,10 +26,9 @@ from fleet.projections.inspect import Inspection
 from fleet.projections.logs import LogTail
 from fleet.projections.queue import Question, TaskDetail, TaskLine, Wanted
 from fleet.projections.receipts import Kept, ReceiptView
-from fleet.projections.status import COUNTED, Status
+from fleet.projections.status import Status
 from fleet.projections.why import Why
 from fleet.projections.workers import RunWorkers, run_workers
-from fleet.store.reads import Reads
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="At most so many.")]
 MOST_LINES = 5000
@@ -62,15 +61,9 @@ async def whole_board(request: Request[Any, Any, Any]) -> Response[Board]:
 
 
 @get("/v1/fleet/runs", tags=["runs"], guards=NEEDS_READ)
-async def list_runs(request: Request[Any, Any, Any], limit: Limit = 50) -> Response[RunList]:
+async def list_runs(request: Request[Any, Any, Any], limit: Limit = 50) -> Response[runs.RunList]:
     """The newest runs, and the counts of all tasks."""
-
-    def look(reads: Reads) -> RunList:
-        counts = reads.counts()
-        newest = [runs.run_view(reads, run.id) for run in reads.runs(limit=limit)]
-        return RunList(counts={name: counts.get(name, 0) for name in COUNTED}, runs=newest)
-
-    return raw(await desk_of(request).cached(f"runs {limit}", look))
+    return raw(await desk_of(request).cached(f"runs {limit}", lambda reads: runs.newest(reads, limit)))
 
 
 @get("/v1/fleet/runs/{run_id:str}", tags=["runs"], guards=NEEDS_READ)

@@ -9,7 +9,6 @@ from msgspec import Meta
 
 from fleet.config.tokens import Role
 from fleet.projections.happened import About
-from fleet.projections.runs import RunView
 
 Text = Annotated[str, Meta(min_length=1, max_length=100_000)]
 Short = Annotated[str, Meta(min_length=1, max_length=2000, description="Stands in the ledger, with who asked.")]
@@ -27,13 +26,6 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     role: Role
-
-
-class RunList(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs, the newest first, and the counts of all tasks."""
-
-    counts: dict[str, int]
-    runs: list[RunView]
 
 
 class EventLine(msgspec.Struct, frozen=True, kw_only=True):

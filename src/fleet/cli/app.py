@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 
 from fleet import __version__
 from fleet.cli import INTERRUPTED, begin
-from fleet.cli.commands import COMMANDS, GROUPS, Command
+from fleet.cli.commands import COMMANDS, ELSEWHERE, GROUPS, Command
 from fleet.cli.context import Context, encode_json, silence_broken_pipe
 from fleet.cli.parsing import Formatter
 from fleet.errors import FleetError, SpecError, UsageError
@@ -48,7 +48,7 @@ def run(argv: list[str]) -> int:
     context = Context(home=None, json=False, out=out, err=err)
     try:
         code = _run(argv, context)
-        context.out.flush()
+        _flush(context)
     except FleetError as exc:
         report(exc, context)
         return exc.exit_code
@@ -59,7 +59,7 @@ def run(argv: list[str]) -> int:
         return 0
     except OSError as exc:  # the system refused: a full disk under stdout, a file that may not be read
         silence_broken_pipe()
-        report(FleetError(str(exc)), context)
+        report(_refused(exc), context)
         return FleetError.exit_code
     else:
         return code
@@ -68,6 +68,26 @@ def run(argv: list[str]) -> int:
         with contextlib.suppress(OSError, ValueError):  # what was printed before an error is seen too
             context.out.flush()
             context.err.flush()
+
+
+def _flush(context: Context) -> None:
+    """Print what is left. Where that fails, the command was carried out all the same, and that is said."""
+    try:
+        context.out.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        silence_broken_pipe()
+        done = "the command itself was carried out: look before you run it again"
+        raise FleetError(f"what it says cannot be written: {exc.strerror or exc}", hint=done) from exc
+
+
+def _refused(exc: OSError) -> FleetError:
+    """What the system refused, in its words, with what helps where that is known."""
+    from fleet.config.files import HINTS
+
+    where = f"{exc.filename}: " if exc.filename else ""
+    return FleetError(f"{where}{exc.strerror or exc}", hint=HINTS.get(exc.errno or 0, "") if where else "")
 
 
 def report(exc: FleetError, context: Context) -> None:
@@ -233,6 +253,8 @@ def _find(word: str) -> Command:
     for command in COMMANDS:
         if command.name == word:
             return command
+    if word in ELSEWHERE:
+        raise UsageError(f"unknown command `{word}`", hint=f"here that is `fleet {ELSEWHERE[word]}`")
     from difflib import get_close_matches
 
     near = get_close_matches(word, [c.name for c in COMMANDS], n=1)

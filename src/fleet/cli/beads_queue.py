@@ -93,10 +93,11 @@ def tasks(args: argparse.Namespace, context: Context) -> int:
     words = ["--all"] if chosen == "all" else [f"--status={_status(chosen)}"]
     rows = _rows(_bd(context), "list", *words, "--limit", str(args.limit + 1))
     taken = context.reads.tasks_by_uid(row["id"] for row in rows)
+    present = context.front.supervisors()
     found = []
     for row in rows:
         task = taken.get(row["id"])
-        found.append(line(context.reads, context.settings, task, now_ms()) if task else _line(row, context))
+        found.append(line(context.reads, context.settings, task, now_ms(), present) if task else _line(row, context))
     print_lines(found, args.limit, context, nothing=f"bd has no task that is {chosen}")
     return 0
 

@@ -1,4 +1,4 @@
-"""End the session of a task. The task is then blocked as interrupted, no attempt is used, and its files stay.
+"""End the sessions of tasks. A task is then blocked as interrupted, no attempt is used, and its files stay.
 
 Examples:
   fleet interrupt fleet-abc
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.cli.steering import add_target, note_absence, tell_asked
+from fleet.cli.steering import add_target, each, note_absence, tell_asked
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -23,10 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Record the wish; the supervisor of the session carries it out."""
-    intent = context.front.interrupt(args.id, args.reason)
+    asked, code = each(args.ids, lambda word: context.front.interrupt(word, args.reason), context)
     if context.json:
-        context.print_json(intent)
-    else:
+        context.print_json(asked if len(args.ids) > 1 else asked[0])
+        return code
+    for intent in asked:
         tell_asked(context, intent)
+    if asked:
         note_absence(context)
-    return 0
+    return code

@@ -129,7 +129,8 @@ def _why(task: TaskDetail) -> str:
     waits = [need.id for need in task.needs if need.state != "completed"]
     if task.state.value == "queued" and waits:
         return f": waits for {', '.join(waits)}"
-    return f": {task.reason}" if task.reason and not task.question else ""
+    unattended = "; no supervisor attends it: fleet run" if task.attended is False else ""
+    return f": {task.reason}{unattended}" if task.reason and not task.question else unattended
 
 
 def inherited(value: str, is_default: bool) -> str:

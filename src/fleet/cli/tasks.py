@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 SHOWN_SECONDS = 1.0  # how old a watched table may be
 REST_SECONDS = 0.1  # and how young: many commits make one drawing
+WHOLE = 1_000_000  # columns: a program that reads a line wants all of it
 NARROW = 110  # columns; below, the start and the directory are left out
+CUT = ("Title", "cwd")  # where a line has no room for all of it: a task is one line
 HALF_FULL, NEARLY_FULL = 50, 80  # per cent of a context
 
 
@@ -70,6 +72,8 @@ def print_lines(found: list[TaskLine], limit: int, context: Context, nothing: st
         print_table(found[:limit], context)
         if len(found) > limit:
             context.note(shown(limit))
+        if any(line.attended is False for line in found[:limit]):
+            context.note("no supervisor attends what runs, so this is how it stood: fleet run takes it over")
     else:
         context.note(nothing)
 
@@ -169,9 +173,14 @@ def print_table(found: list[TaskLine], context: Context) -> None:
         file=context.out,
         color_system="auto" if context.colour else None,  # None: no escape codes at all, not even bold
         highlight=False,
-        width=None if context.out.isatty() else 250,
+        width=None if context.out.isatty() else WHOLE,
     )
-    console.print(task_table(found, console.width))
+    if context.out.isatty():
+        console.print(task_table(found, console.width))
+        return
+    with console.capture() as drawn:
+        console.print(task_table(found, console.width))
+    context.print("\n".join(row.rstrip() for row in drawn.get().splitlines()))
 
 
 def task_table(found: list[TaskLine], width: int) -> Table:
@@ -182,20 +191,20 @@ def task_table(found: list[TaskLine], width: int) -> Table:
     from fleet.cli.words import span, when
 
     live = any(line.started_at for line in found)
-    narrow = live and width < NARROW
+    narrow = width < NARROW
     session = (() if narrow else ("Started",)) + ("Elapsed", "Idle", "Context", "Events")
     names = ("ID", "Status", *(session if live else ()), "Coder", "Model", "Title", *(() if narrow else ("cwd",)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
-        table.add_column(name, no_wrap=name not in ("Title", "cwd"), overflow="fold")
+        table.add_column(name, no_wrap=name not in CUT, overflow="fold")
     for line in found:
         cells: dict[str, str | Text] = {
             "ID": line.id,
             "Status": line.state.value,
             "Coder": Text(line.coder, style="dim" if line.coder_inherited else "bold"),
             "Model": Text(line.model or "-", style="dim" if line.model_inherited else "bold"),
-            "Title": Text(line.title),
-            "cwd": Text(line.cwd or "-"),
+            "Title": Text(line.title, no_wrap=True, overflow="ellipsis"),
+            "cwd": Text(line.cwd or "-", no_wrap=True, overflow="ellipsis"),
         }
         if line.started_at:
             cells |= {

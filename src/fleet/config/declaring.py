@@ -13,6 +13,7 @@ from fleet.config.problems import problems
 from fleet.config.render import host_table
 from fleet.config.splice import remove
 from fleet.errors import Conflict, NotFound, UsageError
+from fleet.model.ids import some_of
 from fleet.model.reach import NEEDED
 
 ALIASES = {"codewhale_binary": "agent_binary"}
@@ -59,7 +60,7 @@ def remove_host(home: Home, name: str) -> None:
         hosts = draft.table.get("hosts", [])
         place = next((at for at, host in enumerate(hosts) if host.get("name") == name), None)
         if place is None:
-            known = ", ".join(str(host.get("name")) for host in hosts) or "none"
+            known = some_of(str(host.get("name")) for host in hosts)
             raise NotFound(f"no host `{name}` is declared in {home.toml}", hint=f"there are: {known}")
         draft.text = remove(draft.text, ("hosts", place))
         del hosts[place]

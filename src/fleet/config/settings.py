@@ -18,6 +18,7 @@ from fleet.config.pools import Pool, check_name
 from fleet.config.section import A_NAME, A_VARIABLE, END, NAME, VARIABLE, Section
 from fleet.config.serving import Api
 from fleet.model.clash import ClashError
+from fleet.model.ids import some_of
 from fleet.model.worker import Worker
 
 ALIASES = ("max_concurrent", "coder", "model", "context_pressure_threshold_pct")  # also taken without [supervisor]
@@ -233,13 +234,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _unique("workers", "id", "worker", [worker.id for worker in self.workers])
         for place, worker in enumerate(self.workers):
             if isinstance(worker.host, str) and worker.host not in names:
-                known = ", ".join(sorted(names)) or "none"
+                known = some_of(names)
                 raise ClashError(("workers", place, "host"), f'there is no host "{worker.host}"; there are: {known}')
         for name, pool in self.pools.items():
             check_name(name)
             for host in pool.hosts:
                 if host not in names:
-                    known = ", ".join(sorted(names)) or "none"
+                    known = some_of(names)
                     raise ClashError(("pools", name, "hosts"), f'there is no host "{host}"; there are: {known}')
         for name in self.channels:
             if not re.fullmatch(NAME, name):

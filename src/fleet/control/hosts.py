@@ -17,6 +17,7 @@ from fleet.errors import Ambiguous, Conflict, NotFound
 from fleet.hosts.probe import probe
 from fleet.hosts.transport import Transport
 from fleet.model.host import Host
+from fleet.model.ids import some_of
 from fleet.model.reach import Reach
 from fleet.policy.health import denial, denied, fault_of
 from fleet.store.store import Store
@@ -103,8 +104,7 @@ class HostVerbs:
         """The hosts that a word means; raises NotFound where there is none."""
         found = self._meant(word)
         if not found:
-            known = ", ".join(sorted(self._declared)) or "none"
-            hint = f"there are: {known}; `fleet hosts add` adds one"
+            hint = f"there are: {some_of(self._declared)}; `fleet hosts add` adds one"
             raise NotFound(f"no host `{word}` that sessions run on", hint=hint)
         return found
 

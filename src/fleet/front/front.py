@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fleet.projections.pools import PoolWorkerView
     from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
     from fleet.projections.receipts import Checked, Kept, ReceiptView
+    from fleet.projections.runs import RunList
     from fleet.projections.status import Status
     from fleet.projections.supervision import Supervision
     from fleet.projections.why import Why
@@ -127,6 +128,8 @@ class Front(Protocol):
     def questions(self) -> list[Question]: ...
 
     def why(self, word: str) -> Why: ...
+
+    def runs(self, limit: int) -> RunList: ...
 
     def run(self, word: str, limit: int | None = None) -> RunDetail: ...
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fleet.projections.pools import PoolWorkerView
     from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
     from fleet.projections.receipts import Checked, Kept, ReceiptView
+    from fleet.projections.runs import RunList
     from fleet.projections.status import Status
     from fleet.projections.supervision import Supervision
     from fleet.projections.why import Why
@@ -324,6 +325,12 @@ class LocalLooks:
         if dot and number.isdecimal() and not reads.tasks_by_uid([word]):
             word = task
         return why(reads, self._settings(), reads.find(word), now=_now())
+
+    def runs(self, limit: int) -> RunList:
+        """The newest runs, also those that have ended."""
+        from fleet.projections.runs import newest
+
+        return newest(self._reads(), limit)
 
     def run(self, word: str, limit: int | None = None) -> RunDetail:
         """A run, and what came of its tasks, or of the first of them; 0: the run alone, which costs little."""

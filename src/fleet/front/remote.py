@@ -35,6 +35,7 @@ from fleet.projections.logs import LogTail
 from fleet.projections.machines import Machines
 from fleet.projections.queue import Question, ReadyLine, TaskDetail, TaskLine, Wanted
 from fleet.projections.receipts import Checked, Kept, ReceiptView
+from fleet.projections.runs import RunList
 from fleet.projections.status import Status
 from fleet.projections.supervision import Supervision
 from fleet.projections.why import Why
@@ -213,6 +214,10 @@ class RemoteFront:
     def why(self, word: str) -> Why:
         """Why a task is where it is, and what may be done."""
         return self._client.get(Why, "tasks", word, "why")
+
+    def runs(self, limit: int) -> RunList:
+        """The newest runs, also those that have ended."""
+        return self._client.get(RunList, "runs", limit=_bounded(limit))
 
     def run(self, word: str, limit: int | None = None) -> RunDetail:
         """A run, and what came of its tasks, or of the first of them."""

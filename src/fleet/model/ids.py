@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fleet.errors import Ambiguous, NotFound, UsageError
 
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # none that looks or sounds like another in most type: no i, l, o, 0, 1
+LISTS = {"task": "`fleet tasks --status all` lists them", "run": "`fleet runs` lists them"}
+MOST_NAMED = 10
 TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -23,11 +25,18 @@ def resolve(word: str, found: Sequence[str], what: str = "task") -> str:
     if word in found:
         return word
     if not found:
-        raise NotFound(f"no {what} `{word}`")
+        raise NotFound(f"no {what} `{word}`", hint=LISTS.get(what, ""))
     if len(found) > 1:
         some = ", ".join(sorted(found)[:5]) + (", ..." if len(found) > 5 else "")
         raise Ambiguous(f"`{word}` fits {len(found)} {what}s: {some}", hint="give more of the id")
     return found[0]
+
+
+def some_of(names: Iterable[str]) -> str:
+    """Names for a hint: all of a few, the first of many."""
+    known = sorted(names)
+    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    return ", ".join(known[:MOST_NAMED]) + more or "none"
 
 
 def run_subject(run: str) -> str:

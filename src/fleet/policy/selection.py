@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from fleet.config.machines import Host
 from fleet.errors import NotFound
+from fleet.model.ids import some_of
 
 
 def team_of(name: str) -> str:
@@ -50,7 +51,7 @@ def select(
         and (role is None or fnmatchcase(role_of(host.name), role))
     ]
     if not found:
-        raise NotFound(_nothing(team, role), hint=f"the hosts are: {', '.join(host.name for host in hosts)}")
+        raise NotFound(_nothing(team, role), hint=f"the hosts are: {some_of(host.name for host in hosts)}")
     return found
 
 
@@ -66,7 +67,7 @@ def _named(hosts: Sequence[Host], pattern: str) -> list[Host]:
     near = get_close_matches(pattern, known, n=1)
     raise NotFound(
         f"there is no host `{pattern}`",
-        hint=f"did you mean `{near[0]}`?" if near else f"the hosts are: {', '.join(host.name for host in hosts)}",
+        hint=f"did you mean `{near[0]}`?" if near else f"the hosts are: {some_of(host.name for host in hosts)}",
     )
 
 

@@ -12,6 +12,7 @@ from fleet.errors import UsageError
 from fleet.model import scorer as sc
 from fleet.model.alert_spec import Alerts, variables
 from fleet.model.circles import circles
+from fleet.model.ids import some_of
 from fleet.model.permission import Hold, Permission
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.model.task import check_title
@@ -49,7 +50,7 @@ def host_problems(run: RunSpec, hosts: Mapping[str, str]) -> Iterator[Problem]:
     for place, worker in enumerate(run.workers):
         name = worker.host
         if isinstance(name, str) and name != "local" and name not in hosts:
-            known = ", ".join(sorted(hosts)) or "none"
+            known = some_of(hosts)
             yield Problem(("workers", place, "host"), f"no host of fleet.toml is named `{name}`; there are: {known}")
 
 

@@ -87,7 +87,8 @@ def _running(reads: Reads, settings: Settings, supervisors: list[str], now: int)
     for task in tasks:
         session = reads.session(str(task.session))
         stale = is_stale(reads, session, supervisors)
-        found.append(_run(line(reads, settings, task, now), session, reads.progress(session.id).usage, stale=stale))
+        shown = line(reads, settings, task, now, supervisors)
+        found.append(_run(shown, session, reads.progress(session.id).usage, stale=stale))
     return sorted(found, key=lambda each: each.started_at or 0)
 
 

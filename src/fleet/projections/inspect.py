@@ -8,6 +8,7 @@ import msgspec
 
 from fleet.errors import NotFound
 from fleet.model import event as ev
+from fleet.model.ids import LISTS
 from fleet.model.receipt import ArtifactRef, Receipt
 from fleet.model.session import Progress, Session
 from fleet.model.states import LIVE, Result
@@ -127,7 +128,7 @@ def _found(reads: Reads, word: str) -> tuple[Task, Session | None]:
     except NotFound:
         session = reads.last_of_worker(word)
         if session is None:
-            raise NotFound(f"no worker, task or session `{word}`") from None
+            raise NotFound(f"no worker, task or session `{word}`", hint=LISTS["task"]) from None
         return reads.task(session.task), session
     sessions = reads.sessions(task=task.uid)
     chosen = [session for session in sessions if session.id == word] or sessions

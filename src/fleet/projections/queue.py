@@ -16,6 +16,8 @@ from fleet.model.terms import Terms
 from fleet.store.reads import Reads
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from fleet.policy.limits import Used
 
 
@@ -47,6 +49,7 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
     peak_context_tokens: int | None = None
     context_window: int | None = None  # of the model; None: not known
     events: int | None = None
+    attended: bool | None = None  # by a supervisor that is there; None: no session is at it
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,12 +148,13 @@ def lines(
         found = reads.tasks(states, limit=limit)
     else:
         found = [task for task in reads.tasks(states, run=wanted.run) if wanted.has(task)][:limit]
-    return [line(reads, settings, task, now) for task in found]
+    present = [supervisor.id for supervisor in reads.supervisors()] if found else []
+    return [line(reads, settings, task, now, present) for task in found]
 
 
-def line(reads: Reads, settings: Settings, task: Task, now: int) -> TaskLine:
-    """A task, with how its session fares if it has one."""
-    return TaskLine(**_line(reads, settings, task, now))  # type: ignore[arg-type]
+def line(reads: Reads, settings: Settings, task: Task, now: int, present: Collection[str]) -> TaskLine:
+    """A task, with how its session fares if it has one. `present` are the supervisors that are there."""
+    return TaskLine(**_line(reads, settings, task, now, present))  # type: ignore[arg-type]
 
 
 def detail(
@@ -161,7 +165,7 @@ def detail(
 
     used = _used(reads, task, now)
     unmet = dict(reads.unmet(task.uid))
-    fields = _line(reads, settings, task, now)
+    fields = _line(reads, settings, task, now, [supervisor.id for supervisor in reads.supervisors()])
     return TaskDetail(
         **fields,  # type: ignore[arg-type]  # the fields of TaskLine, by name
         description=task.description,
@@ -236,7 +240,7 @@ def question_of(task: Task) -> Question | None:
     )
 
 
-def _line(reads: Reads, settings: Settings, task: Task, now: int) -> dict[str, object]:
+def _line(reads: Reads, settings: Settings, task: Task, now: int, present: Collection[str]) -> dict[str, object]:
     supervisor = settings.supervisor
     chosen = effective(task.coder, task.model, default_coder=supervisor.coder, default_model=supervisor.inherited_model)
     fields: dict[str, object] = {
@@ -252,7 +256,9 @@ def _line(reads: Reads, settings: Settings, task: Task, now: int) -> dict[str, o
         "reason": task.reason,
     }
     if task.session is not None and task.state in IN_PROGRESS:
-        fields |= _session(settings, reads.session(task.session), reads.progress(task.session), now)
+        session = reads.session(task.session)
+        fields |= _session(settings, session, reads.progress(session.id), now)
+        fields["attended"] = session.supervisor in present
     return fields
 
 

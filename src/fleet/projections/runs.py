@@ -42,6 +42,13 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
         return NOT_FINISHED if self.left else PASSED
 
 
+class RunList(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs, the newest first, and the counts of all tasks."""
+
+    counts: dict[str, int]
+    runs: list[RunView]
+
+
 class Live(msgspec.Struct, frozen=True, kw_only=True):
     """A task of a run that is in progress."""
 
@@ -90,6 +97,13 @@ def run_view(reads: Reads, run_id: str) -> RunView:
         counts={name: found.get(name, 0) for name in COUNTED},
         over=run.state is not RunState.ACTIVE or not reads.moving(run_id),
     )
+
+
+def newest(reads: Reads, limit: int) -> RunList:
+    """The newest runs, also those that have ended."""
+    counts = reads.counts()
+    found = [run_view(reads, run.id) for run in reads.runs(limit=limit)]
+    return RunList(counts={name: counts.get(name, 0) for name in COUNTED}, runs=found)
 
 
 def live(reads: Reads, run_id: str, now: int) -> list[Live]:

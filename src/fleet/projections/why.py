@@ -83,8 +83,9 @@ def why(reads: Reads, settings: Settings, task: Task, *, now: int) -> Why:
     next_at = task.not_before if task.not_before and task.not_before > now else None
     limited = last is not None and last.outcome == K.PLAN_LIMIT and next_at is not None
     waits = tuple(Need(uid, state) for uid, state in reads.unmet(task.uid))
-    supervised = bool(reads.supervisors())
-    orphaned = task.session in {session.id for session in reads.orphans()}
+    present = {supervisor.id for supervisor in reads.supervisors()}
+    supervised = bool(present)
+    orphaned = task.session is not None and reads.session(task.session).supervisor not in present
     entry = _evidence(reads, task)
     begins = task.state is TaskState.QUEUED and not waits and next_at is None and supervised
     workers = _withheld(reads, settings, task) if begins else ()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.errors import Ambiguous, NotFound, UsageError
-from fleet.model.ids import ALPHABET, check_token, host_subject, resolve, run_subject, slug, supervisor_subject
+from fleet.model.ids import ALPHABET, check_token, host_subject, resolve, run_subject, slug, some_of, supervisor_subject
 
 
 def test_resolve_finds_the_only_one() -> None:
@@ -23,9 +23,16 @@ def test_resolve_says_what_it_did_not_find() -> None:
     """Nothing found is NotFound, in the words of what was looked for."""
     with pytest.raises(NotFound, match="no task `zzz`") as caught:
         resolve("zzz", [])
-    assert caught.value.exit_code == 4
+    assert (caught.value.exit_code, caught.value.hint) == (4, "`fleet tasks --status all` lists them")
     with pytest.raises(NotFound, match="no session `zzz`"):
         resolve("zzz", [], "session")
+
+
+def test_of_many_names_some_are_told() -> None:
+    """A hint names all of a few things, and of two hundred the first ten and how many more there are."""
+    assert some_of([]) == "none"
+    assert some_of({"b", "a"}) == "a, b"
+    assert some_of(f"host-{n:03}" for n in range(200)).endswith("host-008, host-009 and 190 more")
 
 
 @pytest.mark.parametrize("n", [2, 5, 6, 9])
