@@ -88,7 +88,8 @@ def test_work_in_a_worktree_of_a_clone_is_looked_at_and_landed(place: Place, tmp
     git(upstream, "add", "-A")
     git(upstream, "commit", "-qm", "first")
     space = {"repository": str(upstream), "branch": "main"}
-    one = sh("one", "echo two >>a.txt", workspace=space, isolation="worktree")
+    writes = "echo two >>a.txt; echo '*.log' >.gitignore; echo noted >run.log"
+    one = sh("one", writes, workspace=space, isolation="worktree")
     other = sh("other", "echo new >b.txt", workspace=space, isolation="worktree", needs=["one"])
     code, told = place.run(place.spec(one, other))
     assert (code, {task["result"] for task in told.values()}) == (0, {"pass"}), told
@@ -99,6 +100,9 @@ def test_work_in_a_worktree_of_a_clone_is_looked_at_and_landed(place: Place, tmp
     landed = json.loads(place.cli.ok("land", "one", "--json").out)
     assert (landed["into"], (clone / "a.txt").read_text()) == (str(clone), "one\ntwo\n")
     assert bool(landed["host"]) is not place.is_here
+    assert [each["name"] for each in landed["left"]["kept"]] == ["run.log"]
+    aside = landed["left"]["place"].removeprefix(f"{landed['host']}:")
+    assert Path(aside, "files", "run.log").read_text() == "noted\n"
     place.cli.ok("land", "other", "--into", str(upstream), "--keep")
     assert (upstream / "b.txt").read_text() == "new\n"
     assert git(upstream, "for-each-ref", "refs/fleet") == ""

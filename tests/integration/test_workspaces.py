@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from fleet.errors import Conflict, UsageError
+from fleet.errors import Conflict, NotFound, UsageError
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Completed
 from fleet.hosts.workspace import SETUP_FAILED, Workspaces, Worktree, outside, with_setup
@@ -219,11 +219,11 @@ def test_work_is_merged_into_the_checkout(spaces: Workspaces, repo: Path, tmp_pa
     tree = tree_of(repo, tmp_path)
     wait(spaces.make(tree))
     Path(tree.path, "new.txt").write_text("fresh\n")
-    wait(spaces.commit(tree, "fleet-abc: new"))
-    landed = wait(spaces.merge(tree, "land fleet-abc"))
+    work = wait(spaces.commit(tree, "fleet-abc: new"))
+    landed = wait(spaces.merge(work, "land fleet-abc"))
     assert landed == git(repo, "rev-parse", "HEAD")
     assert (repo / "new.txt").read_text() == "fresh\n"
-    assert wait(spaces.merge(tree, "land fleet-abc")) == landed
+    assert wait(spaces.merge(work, "land fleet-abc")) == landed
 
 
 def test_work_is_merged_once_another_git_lets_go_of_the_checkout(
@@ -233,13 +233,13 @@ def test_work_is_merged_once_another_git_lets_go_of_the_checkout(
     tree = tree_of(repo, tmp_path)
     wait(spaces.make(tree))
     Path(tree.path, "new.txt").write_text("fresh\n")
-    wait(spaces.commit(tree, "fleet-abc: new"))
+    work = wait(spaces.commit(tree, "fleet-abc: new"))
     held = repo / ".git" / "index.lock"
     held.touch()
 
     async def let_go_later() -> str:
         asyncio.get_running_loop().call_later(0.5, held.unlink)
-        return await spaces.merge(tree, "land fleet-abc")
+        return await spaces.merge(work, "land fleet-abc")
 
     assert wait(let_go_later()) == git(repo, "rev-parse", "HEAD")
 
@@ -250,12 +250,12 @@ def test_a_conflict_is_told_and_changes_nothing(spaces: Workspaces, repo: Path, 
     tree = tree_of(repo, tmp_path)
     wait(spaces.make(tree))
     Path(tree.path, "a.txt").write_text("theirs\n")
-    wait(spaces.commit(tree, "fleet-abc"))
+    work = wait(spaces.commit(tree, "fleet-abc"))
     (repo / "a.txt").write_text("ours\n")
     git(repo, "commit", "-qam", "ours")
     before = git(repo, "rev-parse", "HEAD")
     with pytest.raises(Conflict, match=r"a\.txt"):
-        wait(spaces.merge(tree, "land") if how == "merge" else spaces.apply(tree))
+        wait(spaces.merge(work, "land") if how == "merge" else spaces.apply(work))
     assert git(repo, "rev-parse", "HEAD") == before
     assert (repo / "a.txt").read_text() == "ours\n"
     assert git(repo, "status", "--porcelain") == ""
@@ -278,8 +278,8 @@ def test_work_that_an_agent_did_on_another_branch_is_merged(
         if name != "d.txt":  # the last is not committed
             git(at, "add", "-A")
             git(at, "commit", "-qm", name)
-    wait(spaces.commit(tree, "fleet-abc"))
-    wait(spaces.merge(tree, "land"))
+    work = wait(spaces.commit(tree, "fleet-abc"))
+    wait(spaces.merge(work, "land"))
     wait(spaces.drop(tree))
     assert git(repo, "ls-files", "--", "*.txt").split() == ["a.txt", "b.txt", "c.txt", "d.txt", "sub/b.txt"]
 
@@ -328,8 +328,8 @@ def test_a_submodule_is_no_repository_of_its_own(spaces: Workspaces, repo: Path,
     tree = tree_of(repo, tmp_path)
     wait(spaces.make(tree))
     git(Path(tree.path), "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "part")
-    wait(spaces.commit(tree, "fleet-abc"))
-    wait(spaces.merge(tree, "land"))
+    work = wait(spaces.commit(tree, "fleet-abc"))
+    wait(spaces.merge(work, "land"))
     wait(spaces.drop(tree))
     assert git(repo, "ls-files", "--stage", "part").startswith("160000 ")
 
@@ -357,7 +357,7 @@ def test_what_a_person_is_merging_is_left_to_them(spaces: Workspaces, repo: Path
     tree = tree_of(repo, tmp_path)
     wait(spaces.make(tree))
     Path(tree.path, "new.txt").write_text("fresh\n")
-    wait(spaces.commit(tree, "fleet-abc: new"))
+    work = wait(spaces.commit(tree, "fleet-abc: new"))
     for branch, text in (("side", "theirs\n"), ("main", "ours\n")):
         git(repo, "checkout", "-q", "-B", branch, "main")
         (repo / "a.txt").write_text(text)
@@ -366,7 +366,7 @@ def test_what_a_person_is_merging_is_left_to_them(spaces: Workspaces, repo: Path
         git(repo, "merge", "side")
     (repo / "a.txt").write_text("resolved\n")
     with pytest.raises(Conflict, match="in the middle of something else"):
-        wait(spaces.merge(tree, "land") if how == "merge" else spaces.apply(tree))
+        wait(spaces.merge(work, "land") if how == "merge" else spaces.apply(work))
     assert (repo / "a.txt").read_text() == "resolved\n"
     assert git(repo, "rev-parse", "MERGE_HEAD") == git(repo, "rev-parse", "side")
 
@@ -376,13 +376,13 @@ def test_uncommitted_work_beside_a_conflict_is_not_touched(spaces: Workspaces, r
     tree = tree_of(repo, tmp_path)
     wait(spaces.make(tree))
     Path(tree.path, "a.txt").write_text("theirs\n")
-    wait(spaces.commit(tree, "fleet-abc: new"))
+    work = wait(spaces.commit(tree, "fleet-abc: new"))
     (repo / "a.txt").write_text("ours\n")
     git(repo, "commit", "-qam", "ours")
     (repo / "sub" / "b.txt").write_text("at work\n")
     before = (repo / "a.txt").stat().st_ino
     with pytest.raises(Conflict, match=r"conflicts in: a\.txt"):
-        wait(spaces.merge(tree, "land"))
+        wait(spaces.merge(work, "land"))
     assert (repo / "sub" / "b.txt").read_text() == "at work\n"
     assert (repo / "a.txt").stat().st_ino == before
 
@@ -392,9 +392,9 @@ def test_a_difference_can_be_applied_without_a_commit(spaces: Workspaces, repo: 
     tree = tree_of(repo, tmp_path)
     wait(spaces.make(tree))
     Path(tree.path, "a.txt").write_text("changed\n")
-    wait(spaces.commit(tree, "fleet-abc"))
+    work = wait(spaces.commit(tree, "fleet-abc"))
     before = git(repo, "rev-parse", "HEAD")
-    wait(spaces.apply(tree))
+    wait(spaces.apply(work))
     assert (repo / "a.txt").read_text() == "changed\n"
     assert git(repo, "rev-parse", "HEAD") == before
 
@@ -410,7 +410,7 @@ def test_dropping_refuses_uncommitted_work_and_can_be_undone(spaces: Workspaces,
     wait(spaces.drop(tree))
     assert not Path(tree.path).exists()
     assert git(repo, "branch", "--list", "fleet/*") == ""
-    with pytest.raises(Conflict, match="no worktree"):
+    with pytest.raises(NotFound, match="no worktree"):
         wait(spaces.standing(tree))
     wait(spaces.restore(tree))
     assert Path(tree.path, "new.txt").read_text() == "fresh\n"
@@ -425,11 +425,11 @@ def test_a_dropped_worktree_is_not_brought_back_over_another_branch(
     wait(spaces.make(tree))
     git(Path(tree.path), "commit", "-q", "--allow-empty", "-m", "work")
     wait(spaces.drop(tree))
-    dropped = git(repo, "rev-parse", tree.grave)
-    git(repo, "branch", tree.branch)
+    dropped = git(repo, "rev-parse", "refs/fleet/dropped/fleet-abc")
+    git(repo, "branch", "fleet/fleet-abc")
     with pytest.raises(Conflict, match="there is a branch fleet/fleet-abc already"):
         wait(spaces.restore(tree))
-    assert git(repo, "rev-parse", tree.grave) == dropped
+    assert git(repo, "rev-parse", "refs/fleet/dropped/fleet-abc") == dropped
 
 
 def test_a_setup_runs_once_before_the_worker_and_its_failure_ends_the_session(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from fleet.api.answers import NEEDS_READ, OfRun, Word, answer, checked, desk_of,
 from fleet.api.hub import lines_of
 from fleet.api.looking import Limit
 from fleet.api.views import EventLine
-from fleet.control.landing import Tree
+from fleet.control.landed import Tree
 from fleet.errors import Conflict
 from fleet.front.front import Front
 from fleet.front.views import LogView, SupervisorLog, TaskDiff, TaskFile, Used

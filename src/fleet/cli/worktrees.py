@@ -16,7 +16,7 @@ from fleet.errors import UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
-    from fleet.control.landing import Dropped, Tree
+    from fleet.control.landed import Dropped, Left, Tree
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,8 +25,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     drop = add_verb(verbs, "drop", "remove a worktree; its branch is kept apart", "fleet worktrees drop fleet-abc")
     drop.add_argument("id", metavar="ID", help="a task")
+    add_ignored(drop)
     restore = add_verb(verbs, "restore", "bring a dropped worktree back", "fleet worktrees restore fleet-abc")
     restore.add_argument("id", metavar="ID", help="a task")
+
+
+def add_ignored(parser: argparse.ArgumentParser) -> None:
+    """What becomes of the files that git ignores, where a worktree goes."""
+    parser.add_argument(
+        "--ignored",
+        choices=["keep", "discard"],
+        help="put aside all that git ignores, or none; else up to 16 MiB of what no program makes anew",
+    )
+
+
+def note_left(context: Context, left: Left) -> None:
+    """Tell what became of them."""
+    from fleet.hosts.ignored import told
+
+    if left.kept:
+        context.note(f"what git ignores was put aside in {left.place}: {told(left.kept)}")
+    if left.gone:
+        context.note(f"what git ignores is gone with it: {told(left.gone)}")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -36,11 +56,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     context.here(f"`fleet worktrees {args.verb}`")
     if args.host:
         raise UsageError("--host is for the list", hint="a task's worktree is found wherever it is")
-    tree = context.landing.drop(args.id) if args.verb == "drop" else context.landing.restore(args.id)
+    landing = context.landing
+    tree = landing.drop(args.id, args.ignored) if args.verb == "drop" else landing.restore(args.id)
     if context.json:
         context.print_json(tree)
     elif args.verb == "drop":
         context.print(f"Dropped {_place(tree)}; `fleet worktrees restore {args.id}` brings it back")
+        note_left(context, tree.left)
     else:
         context.print(f"Restored {_place(tree)} on branch {tree.branch}")
     return 0
@@ -68,4 +90,5 @@ def _work(tree: Tree) -> str:
     if tree.problem:
         return tree.problem
     commits = f"{tree.commits} commit{'' if tree.commits == 1 else 's'}"
-    return f"{commits}, {len(tree.dirty)} uncommitted" if tree.dirty else commits
+    dirty = f", {len(tree.dirty)} uncommitted" if tree.dirty else ""
+    return f"{commits}{dirty}, {len(tree.ignored)} ignored" if tree.ignored else f"{commits}{dirty}"

@@ -6,62 +6,32 @@ A worktree is on the machine that the task ran on, and so are its branch and the
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Coroutine
-from typing import Any, Literal, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from fleet.config.files import locked
 from fleet.config.home import Home
+from fleet.control.landed import Dropped, How, Landed, Left, Tree
 from fleet.errors import Conflict, NotFound, TransportError
+from fleet.hosts.ignored import Fate, sort_out
 from fleet.hosts.kinds import state_directory, working_directory
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
-from fleet.hosts.workspace import NOBODY, Standing, Workspaces, Worktree
+from fleet.hosts.workspace import NOBODY, Standing, Work, Workspaces, Worktree
 from fleet.model.reach import Reach
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import Task
 from fleet.store.store import Store
 
 T = TypeVar("T")
-How = Literal["merge", "apply"]
+NOTHING = Left()
 LANDING_SECONDS = 120.0  # that a landing waits for those before it
-
-
-class Landed(msgspec.Struct, frozen=True, kw_only=True):
-    """Work that was brought home."""
-
-    task: str
-    how: How
-    host: str  # where the checkout is; empty: on this machine
-    into: str  # the checkout
-    commit: str  # what that stands at now
-    kept: bool  # whether the worktree is still there
-
-
-class Tree(msgspec.Struct, frozen=True, kw_only=True):
-    """A task's worktree as it stands."""
-
-    task: str
-    title: str
-    state: TaskState | None  # None: no task of this ledger has it
-    host: str  # empty: this machine
-    path: str
-    branch: str
-    commits: int = 0
-    dirty: tuple[str, ...] = ()
-    problem: str = ""  # why no more can be said of it
-
-
-class Dropped(msgspec.Struct, frozen=True, kw_only=True):
-    """A worktree that was dropped, or brought back."""
-
-    task: str
-    host: str
-    path: str
-    branch: str
 
 
 class Yard(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +41,18 @@ class Yard(msgspec.Struct, frozen=True, kw_only=True):
     spaces: Workspaces
     state: str
     directory: str  # that directories of tasks are relative to
+
+
+class Plot(NamedTuple):
+    """A task's worktree, or where it would be."""
+
+    task: Task
+    yard: Yard
+    tree: Worktree
+
+    def dropped(self, branch: str, left: Left = NOTHING) -> Dropped:
+        """It is gone, or there again."""
+        return Dropped(task=self.task.uid, host=self.yard.host, path=self.tree.path, branch=branch, left=left)
 
 
 class Landing:
@@ -101,80 +83,98 @@ class Landing:
 
     def diff(self, word: str) -> str:
         """All that a task changed in its worktree, committed or not."""
+        plot = self._plot(self._store.find(word))
 
-        async def ask(yard: Yard, tree: Worktree, task: Task) -> str:
-            await _present(yard, tree, task)
-            return await yard.spaces.diff(tree)
+        async def ask() -> str:
+            await _present(plot)
+            return await plot.yard.spaces.diff(plot.tree)
 
-        task = self._store.find(word)
-        yard, tree = self._place(task)
-        return asyncio.run(self._in_time(ask(yard, tree, task), yard))
+        return asyncio.run(self._in_time(ask(), plot.yard))
 
-    def land(self, word: str, how: How, *, into: str | None = None, keep: bool = False) -> Landed:
+    def land(
+        self, word: str, how: How, *, into: str | None = None, keep: bool = False, ignored: Fate | None = None
+    ) -> Landed:
         """Bring a passed task's work into the checkout that it began from; then the worktree goes, unless kept.
 
-        `into`: a checkout of this machine in its place, which gets the commits from wherever they are.
+        `into`: a checkout of this machine in its place, which gets the commits from wherever they are. `ignored`: what
+        becomes of files that git ignores; where that must be said and is not, the worktree stays.
         """
-        task = self._store.find(word)
-        yard, tree = self._place(task)
-        with locked(self._home.path / "landing.lock", seconds=LANDING_SECONDS):  # two merges would undo each other
-            return asyncio.run(self._land(task, yard, tree, how, into, keep=keep))
+        plot = self._plot(self._store.find(word))
+
+        async def land() -> Landed:
+            landed = await self._bring_home(plot, how, into)
+            if keep:
+                return landed
+            try:
+                left = await _drop(plot, ignored)
+            except Conflict as exc:
+                return replace(landed, why=str(exc))
+            return replace(landed, kept=False, left=left)
+
+        with self._turn():
+            return asyncio.run(land())
 
     def standing(self, host: str = "") -> list[Tree]:
         """Every worktree that is on this machine, or on another."""
         yard = self._yard(host or self._machine)
         return asyncio.run(self._in_time(self._stand(yard), yard))
 
-    def drop(self, word: str) -> Dropped:
-        """Remove a worktree whose work is committed. Its branch is kept, so that it can be restored."""
+    def drop(self, word: str, ignored: Fate | None = None) -> Dropped:
+        """Remove a worktree whose work is committed. Its commits are kept, so that it can be restored.
+
+        `ignored`: what becomes of files that git ignores. Conflict: that must be said, as they are many.
+        """
         task = self._store.find(word)
         if task.state in IN_PROGRESS:
             raise Conflict(f"task {task.uid} is {task.state.value}", hint=f"stop it first: fleet stop {task.uid}")
-        yard, tree = self._place(task)
+        plot = self._plot(task)
 
-        async def drop() -> None:
-            await _present(yard, tree, task)
-            await yard.spaces.drop(tree)
+        async def drop() -> Dropped:
+            seen = await _present(plot)
+            return plot.dropped(seen.branch, await _drop(plot, ignored))
 
-        asyncio.run(drop())
-        return Dropped(task=task.uid, host=yard.host, path=tree.path, branch=tree.branch)
+        with self._turn():
+            return asyncio.run(drop())
 
     def restore(self, word: str) -> Dropped:
-        """Bring a dropped worktree back."""
-        task = self._store.find(word)
-        yard, tree = self._place(task)
-        asyncio.run(yard.spaces.restore(tree))
-        return Dropped(task=task.uid, host=yard.host, path=tree.path, branch=tree.branch)
+        """Bring a dropped worktree back, with what was put aside of it."""
+        plot = self._plot(self._store.find(word))
+        with self._turn():
+            return plot.dropped(asyncio.run(plot.yard.spaces.restore(plot.tree)))
 
-    async def _land(self, task: Task, yard: Yard, tree: Worktree, how: How, into: str | None, *, keep: bool) -> Landed:
-        await _present(yard, tree, task)
+    def _turn(self) -> contextlib.AbstractContextManager[None]:
+        """One at a time of this home. Those of several homes take turns where the checkout is."""
+        return locked(self._home.path / "landing.lock", seconds=LANDING_SECONDS)
+
+    async def _bring_home(self, plot: Plot, how: How, into: str | None) -> Landed:
+        task, yard, tree = plot
+        await _present(plot)
         if task.state is not TaskState.COMPLETED:
             raise Conflict(f"task {task.uid} is {task.state.value}; only what has passed can be landed")
         by = await Workspaces(LocalTransport()).person() if yard.host else NOBODY
-        await yard.spaces.commit(tree, f"{task.uid}: {task.title}", by)
+        work = await yard.spaces.commit(tree, f"{task.uid}: {task.title}", by)
         message = f"Merge {task.uid}: {task.title}"
         if into is None:
             target, host = tree.source, yard.host
-            commit = await (yard.spaces.apply(tree) if how == "apply" else yard.spaces.merge(tree, message, by))
+            commit = await (yard.spaces.apply(work) if how == "apply" else yard.spaces.merge(work, message, by))
         else:
             target, host = os.path.abspath(os.path.expanduser(into)), ""
-            commit = await self._bring_here(yard, tree, how, target, message)
+            commit = await self._bring_here(plot, work, how, target, message)
         self._store.comment(task.uid, f"landed in {_named(host, target)} by {how}: {commit}", by=self._by).result()
-        if not keep:
-            await yard.spaces.drop(tree)
-        return Landed(task=task.uid, how=how, host=host, into=target, commit=commit, kept=keep)
+        return Landed(task=task.uid, how=how, host=host, into=target, commit=commit, kept=True)
 
-    async def _bring_here(self, yard: Yard, tree: Worktree, how: How, into: str, message: str) -> str:
+    async def _bring_here(self, plot: Plot, work: Work, how: How, into: str, message: str) -> str:
         """The commits, carried by a bundle. Where they do not fit they stay under a name of their own, to be merged."""
+        task, yard, tree = plot
         seen = await yard.spaces.standing(tree)
         if not seen.commits:
             raise Conflict(f"nothing was changed in {_named(yard.host, tree.path)}")
         here = Workspaces(LocalTransport())
         with tempfile.NamedTemporaryFile(dir=self._home.path, prefix=".landing.", suffix=".bundle") as file:
-            async for chunk in yard.spaces.bundle(tree):
+            async for chunk in yard.spaces.bundle(tree, work):
                 file.write(chunk)
             file.flush()
-            taken = await here.take(tree, file.name, seen.base, into)
+            taken = await here.take(work, task.uid, file.name, into)
         try:
             commit = await (here.apply(taken) if how == "apply" else here.merge(taken, message))
         except Conflict as exc:
@@ -200,32 +200,23 @@ class Landing:
             task = self._store.task(name)
         except NotFound:
             path, said = f"{yard.state}/worktrees/{name}", "no task of this ledger has it"
-            return Tree(task=name, title="", state=None, host=yard.host, path=path, branch="", problem=said)
+            return Tree(task=name, title="", state=None, host=yard.host, path=path, problem=said)
         tree = Worktree.of(task.uid, "", yard.state)
+        told = Tree(task=task.uid, title=task.title, state=task.state, host=yard.host, path=tree.path)
         try:
-            seen, problem = await yard.spaces.standing(tree), ""
-        except Conflict as exc:
-            seen, problem = Standing(head="", base="", commits=0, dirty=()), str(exc)
-        return Tree(
-            task=task.uid,
-            title=task.title,
-            state=task.state,
-            host=yard.host,
-            path=tree.path,
-            branch=tree.branch,
-            commits=seen.commits,
-            dirty=seen.dirty,
-            problem=problem,
-        )
+            seen = await yard.spaces.standing(tree)
+        except (Conflict, NotFound) as exc:
+            return replace(told, problem=str(exc))
+        return replace(told, branch=seen.branch, commits=seen.commits, dirty=seen.dirty, ignored=seen.ignored)
 
-    def _place(self, task: Task) -> tuple[Yard, Worktree]:
+    def _plot(self, task: Task) -> Plot:
         """The machine that the task last worked on, and the worktree that it has there, or would have."""
         worked = [one for one in self._store.sessions(task=task.uid) if one.kind == "work" and one.started_at]
         yard = self._yard(worked[-1].host if worked else task.host or self._machine)
         if not yard.host and not task.cwd:
             raise Conflict(f"task {task.uid} has no directory, and so no worktree")
         source = os.path.join(yard.directory, task.cwd or "").rstrip("/") or "/"
-        return yard, Worktree.of(task.uid, source, yard.state)
+        return Plot(task, yard, Worktree.of(task.uid, source, yard.state))
 
     def _yard(self, host: str) -> Yard:
         if host == self._machine:
@@ -240,12 +231,19 @@ class Landing:
         return Yard(host=host, spaces=spaces, state=state_directory(reach), directory=working_directory(reach))
 
 
-async def _present(yard: Yard, tree: Worktree, task: Task) -> None:
+async def _drop(plot: Plot, ignored: Fate | None) -> Left:
+    _, yard, tree = plot
+    fates = sort_out(await yard.spaces.ignored(tree), ignored)
+    place = await yard.spaces.drop(tree, fates.kept)
+    return Left(kept=fates.kept, place=_named(yard.host, place) if place else "", gone=fates.gone)
+
+
+async def _present(plot: Plot) -> Standing:
     try:
-        await yard.spaces.standing(tree)
-    except Conflict as exc:
-        hint = f"it worked in place; or it was dropped, then: fleet worktrees restore {task.uid}"
-        raise Conflict(f"task {task.uid} has no worktree", hint=hint) from exc
+        return await plot.yard.spaces.standing(plot.tree)
+    except NotFound as exc:
+        hint = f"it worked in place; or it was dropped, then: fleet worktrees restore {plot.task.uid}"
+        raise Conflict(f"task {plot.task.uid} has no worktree", hint=hint) from exc
 
 
 def _named(host: str, path: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
-    from fleet.control.landing import Tree
+    from fleet.control.landed import Tree
     from fleet.front.following import Following
     from fleet.front.views import (
         Add,

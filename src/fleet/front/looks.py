@@ -11,7 +11,8 @@ from fleet.errors import FleetError, NotFound
 if TYPE_CHECKING:
     from fleet.config.home import Home
     from fleet.config.settings import Settings
-    from fleet.control.landing import Landing, Tree
+    from fleet.control.landed import Tree
+    from fleet.control.landing import Landing
     from fleet.front.following import LocalFollowing
     from fleet.front.views import ConfigView, LogView, RunDetail, RunLive, SupervisorLog, TaskDiff, TaskFile, Used
     from fleet.hosts.pool_worker import PoolWorker

@@ -42,7 +42,7 @@ from fleet.projections.why import Why
 
 if TYPE_CHECKING:
     from fleet.config.specs.document import Document
-    from fleet.control.landing import Tree
+    from fleet.control.landed import Tree
     from fleet.model.event import Entry
     from fleet.model.states import TaskState
     from fleet.projections.cost import Cost
@@ -162,7 +162,7 @@ class RemoteFront:
 
     def worktrees(self, host: str) -> list[Tree]:
         """The worktrees of tasks, on the machine of that home or on another host."""
-        from fleet.control.landing import Tree  # here, as it brings with it all that a look at a machine needs
+        from fleet.control.landed import Tree  # here, as it brings with it all that a look at a machine needs
 
         return self._client.get(list[Tree], "worktrees", host=host or None)
 

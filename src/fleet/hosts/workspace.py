@@ -9,16 +9,18 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
-from fleet.errors import Conflict, NotStarted, TransportError, UsageError
+from fleet.errors import Conflict, NotFound, NotStarted, TransportError, UsageError
+from fleet.hosts.ignored import Leftover, leftovers
 from fleet.hosts.transport import Transport
 from fleet.model.ids import check_token
 
 MOST_FILES = 200_000  # a workspace with more cannot be compared
-REFUSED, TOO_MANY, UNREACHED = 3, 5, 6  # exit codes of workspace.sh
+REFUSED, ABSENT, TOO_MANY, UNREACHED = 3, 4, 5, 6  # exit codes of workspace.sh
 CLONE_SECONDS, FINISH_SECONDS = 3600.0, 20.0
 AT_HEAD = "HEAD"
+IGNORED = "!! "  # how git status marks what it ignores
+PARTS = ("workspace.sh", "repository.sh", "worktree.sh", "landing.sh", "ignored.sh")
 SETUP_FAILED = 97  # what a session ends with whose setup did
 
 
@@ -27,23 +29,19 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str  # the directory that it was made from
     path: str  # its top
-    branch: str
-    ref: str  # that has its commits
-    base: str  # the ref of the commit that it began at
-    grave: str  # the ref that keeps the branch once it was dropped
 
     @classmethod
     def of(cls, task: str, source: str, state: str) -> Worktree:
         """The worktree that a task has, or would have; `state` is Fleet's own directory on that host."""
-        uid = check_token(task, "task")
-        return cls(
-            source=source,
-            path=f"{state.rstrip('/')}/worktrees/{uid}",
-            branch=f"fleet/{uid}",
-            ref=f"refs/heads/fleet/{uid}",
-            base=f"refs/fleet/base/{uid}",
-            grave=f"refs/fleet/dropped/{uid}",
-        )
+        return cls(source=source, path=f"{state.rstrip('/')}/worktrees/{check_token(task, 'task')}")
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """Commits that can be brought into a checkout of their repository."""
+
+    checkout: str
+    ref: str  # that has them
+    base: str  # the commit that they began at
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,14 +73,19 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a worktree."""
 
-    head: str
+    branch: str
     base: str  # the commit that it began at
+    head: str
     commits: int  # since it was made
     dirty: tuple[str, ...]  # files with work that is not committed
+    ignored: tuple[str, ...]  # files and whole directories that git ignores
 
 
 class Workspaces:
-    """The workspaces of one host. UsageError: it cannot be done as it is asked; Conflict: not as things stand."""
+    """The workspaces of one host.
+
+    UsageError: it cannot be done as it is asked. Conflict: not as things stand. NotFound: there is no such worktree.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -123,78 +126,92 @@ class Workspaces:
 
     async def make(self, tree: Worktree, copy_files: Sequence[str] = (), *, begin: str = AT_HEAD) -> Made:
         """Make a worktree, unless it is there; it begins at what the source has checked out, or another commit."""
-        words = ("make", tree.source, tree.path, tree.branch, tree.base, begin, *copy_files)
+        words = ("make", tree.source, tree.path, begin, *copy_files)
         prefix, own = (await self._run(*words, error=UsageError)).split("\n")[:2]
         return Made(cwd=f"{tree.path}/{prefix}".rstrip("/"), ready=f"{own}/fleet-ready")
 
     async def unmake(self, tree: Worktree, copy_files: Sequence[str] = ()) -> None:
         """Remove what is left of a worktree whose making was cut off; one that is whole, or has commits, stays."""
-        await self._run("unmake", tree.source, tree.path, tree.branch, tree.base, *copy_files)
+        await self._run("unmake", tree.source, tree.path, *copy_files)
 
     async def names(self, state: str) -> tuple[str, ...]:
         """The tasks that have a worktree below Fleet's own directory."""
         return tuple((await self._run("list", state)).splitlines())
 
     async def standing(self, tree: Worktree) -> Standing:
-        """What became of it. Conflict: it is not there."""
-        head, base, commits, *dirty = (await self._run("state", tree.path, tree.base)).splitlines()
-        return Standing(head=head, base=base, commits=int(commits), dirty=tuple(line[3:] for line in dirty))
+        """What became of it. NotFound: it is not there. Conflict: that cannot be told."""
+        branch, base, head, commits, *files = (await self._run("state", tree.path)).splitlines()
+        return Standing(
+            branch=branch,
+            base=base,
+            head=head,
+            commits=int(commits),
+            dirty=tuple(line[3:] for line in files if not line.startswith(IGNORED)),
+            ignored=tuple(line[3:] for line in files if line.startswith(IGNORED)),
+        )
 
     async def diff(self, tree: Worktree) -> str:
         """All that was changed in it, committed or not."""
-        return await self._run("diff", tree.path, tree.base)
+        return await self._run("diff", tree.path)
 
     async def person(self) -> Person:
         """Who git takes us for on this host."""
         name, _, address = (await self._run("person")).strip().rpartition(" ")
         return Person(name, address.strip("<>"))
 
-    async def commit(self, tree: Worktree, message: str, by: Person = NOBODY) -> None:
+    async def commit(self, tree: Worktree, message: str, by: Person = NOBODY) -> Work:
         """Commit what is not committed yet; by that person where git knows nobody there.
 
         Its branch then has all that was done in it. Conflict: that, and something else that is not checked out.
         """
-        await self._run("commit", tree.path, tree.branch, message, by.name, by.address)
+        ref, base = (await self._run("commit", tree.path, message, by.name, by.address)).splitlines()
+        return Work(checkout=tree.source, ref=ref, base=base)
 
-    async def merge(self, tree: Worktree, message: str, by: Person = NOBODY) -> str:
-        """Merge its commits into what the source has checked out; returns the commit. Conflict: nothing was changed."""
-        return (await self._run("merge", tree.source, tree.ref, message, by.name, by.address)).strip()
+    async def merge(self, work: Work, message: str, by: Person = NOBODY) -> str:
+        """Merge it into what the checkout has checked out; returns the commit. Conflict: nothing was changed."""
+        return (await self._run("merge", work.checkout, work.ref, message, by.name, by.address)).strip()
 
-    async def apply(self, tree: Worktree) -> str:
-        """Bring its difference into the source's files, uncommitted. Conflict: nothing was changed."""
-        return (await self._run("apply", tree.source, tree.ref, tree.base)).strip()
+    async def apply(self, work: Work) -> str:
+        """Bring its difference into the checkout's files, uncommitted. Conflict: nothing was changed."""
+        return (await self._run("apply", work.checkout, work.ref, work.base)).strip()
 
-    def bundle(self, tree: Worktree) -> AsyncIterator[bytes]:
+    def bundle(self, tree: Worktree, work: Work) -> AsyncIterator[bytes]:
         """The commits of a worktree since it began, as git carries them from one repository to another."""
-        return self._transport.stream(
-            ["sh", "-c", _program(), "workspace", "bundle", tree.path, tree.branch, tree.base]
-        )
+        return self._transport.stream(["sh", "-c", _program(), "workspace", "bundle", tree.path, work.ref, work.base])
 
-    async def take(self, tree: Worktree, bundle: str, base: str, into: str) -> Worktree:
-        """Fetch the commits of a bundle into another repository: the worktree, as if it had been made from there."""
-        ref = f"refs/fleet/landing/{tree.branch.removeprefix('fleet/')}"
-        await self._run("take", into, bundle, tree.branch, ref, base)
-        return replace(tree, source=into, ref=ref, base=base)
+    async def take(self, work: Work, name: str, bundle: str, into: str) -> Work:
+        """Fetch the commits of a bundle into the repository of another checkout, under that name where it is free."""
+        ref = (await self._run("take", into, bundle, work.ref, name, work.base)).strip()
+        return Work(checkout=into, ref=ref, base=work.base)
 
-    async def let_go(self, taken: Worktree) -> None:
+    async def let_go(self, taken: Work) -> None:
         """Forget what was taken; the commits that were merged stay."""
-        await self._run("let_go", taken.source, taken.ref)
+        await self._run("let_go", taken.checkout, taken.ref)
 
-    async def drop(self, tree: Worktree) -> None:
-        """Remove it; its branch is kept under another name. Conflict: it has work that is not committed."""
-        await self._run("drop", tree.path, tree.branch, tree.grave)
+    async def ignored(self, tree: Worktree) -> tuple[Leftover, ...]:
+        """What would go with it that is in no commit: what git ignores, and what was copied into it and changed."""
+        return leftovers(await self._run("ignored", tree.source, tree.path))
 
-    async def restore(self, tree: Worktree) -> None:
-        """Bring a dropped one back."""
-        await self._run("restore", tree.source, tree.path, tree.branch, tree.grave)
+    async def drop(self, tree: Worktree, keep: Sequence[Leftover] = ()) -> str:
+        """Remove it; its commits are kept apart, and so are these files: returns where. Conflict: uncommitted work."""
+        names = "".join(f"{one.name}\0" for one in keep).encode("utf-8", "surrogateescape")
+        return (await self._run("drop", tree.source, tree.path, stdin=names)).strip("\n")
 
-    async def _run(self, verb: str, *words: str, error: type[UsageError] | type[Conflict] = Conflict) -> str:
-        done = await self._transport.run(["sh", "-c", _program(), "workspace", verb, *words])
+    async def restore(self, tree: Worktree) -> str:
+        """Bring a dropped one back; returns its branch."""
+        return (await self._run("restore", tree.source, tree.path)).strip()
+
+    async def _run(
+        self, verb: str, *words: str, stdin: bytes = b"", error: type[UsageError] | type[Conflict] = Conflict
+    ) -> str:
+        done = await self._transport.run(["sh", "-c", _program(), "workspace", verb, *words], stdin=stdin)
         said = done.stderr.decode("utf-8", "replace").strip()
         if done.code == 0:
             return done.stdout.decode("utf-8", "surrogateescape")
         if done.code == REFUSED:
             raise error(said)
+        if done.code == ABSENT:
+            raise NotFound(said)
         if done.code == TOO_MANY:
             raise error(f"{words[0]} has {said}: too many to see what is written", hint='use isolation = "worktree"')
         if done.code == UNREACHED:
@@ -232,4 +249,5 @@ def outside(changed: Sequence[str], writable: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _program() -> str:
-    return files("fleet.hosts").joinpath("workspace.sh").read_text("utf-8")
+    parts = (files("fleet.hosts").joinpath(name).read_text("utf-8") for name in PARTS)
+    return "\n".join((*parts, 'say "$@"\n'))

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import fleet.hosts
+from fleet.hosts.workspace import PARTS
 from tests.support.programs import need
 
 HOSTS = Path(fleet.hosts.__file__).parent
-NAMES = ("runner.sh", "look.sh", "workspace.sh", "shims/fleet", "shims/bd")
+NAMES = ("runner.sh", "look.sh", *PARTS, "shims/fleet", "shims/bd")
 SCRIPTS = [HOSTS / name for name in NAMES]
 
 
