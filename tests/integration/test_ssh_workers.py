@@ -129,6 +129,30 @@ def test_the_artifact_directory_goes_there_and_comes_back(away: Away) -> None:
     assert Path(far, "result.txt").read_text() == "ready\n"
 
 
+def test_an_artifact_that_becomes_a_directory_holds_nothing_up(away: Away) -> None:
+    """What cannot be brought back or sent, as something else stands in its place, is left out and told; all else goes
+    both ways, and the task goes on to its end."""
+    away.declare(capabilities=["gpu"])
+    long = "n" * 250
+    script = f"""
+    cd "$FLEET_ARTIFACT_DIR"
+    echo "$FLEET_SESSION" >{long}
+    if [ -f out ]; then rm out && mkdir out && echo deep >out/file; exit 1; fi
+    if [ -d out ]; then exit 0; fi
+    echo flat >out
+    exit 1
+    """
+    uid = away.add(command=script, capabilities=("gpu",))
+    away.drain()
+    assert away.task(uid).state is TaskState.COMPLETED
+    kept = away.home.task_dir(uid) / "artifacts"
+    assert ((kept / "out").read_text(), (kept / long).read_text()) == ("flat\n", f"{uid}.3\n")
+    assert [each["files"] for each in away.logged("artifacts_not_brought_back")] == [["out/file"], ["out/file"]]
+    assert [each["files"] for each in away.logged("artifacts_not_sent")] == [["out"]]
+    receipt = away.store.receipts(task=uid)[-1]
+    assert "out/file" in {ref.path for ref in receipt.artifacts}
+
+
 def test_input_files_are_uploaded_where_they_are_missing(away: Away, tmp_path: Path) -> None:
     """An input file that the worker has is left alone; one that it lacks is brought; one that nobody has skips it."""
     far = Path(away.declare(capabilities=["gpu"]))

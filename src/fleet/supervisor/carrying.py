@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from fleet.errors import TransportError
@@ -32,15 +32,20 @@ async def send(attempt: Attempt) -> None:
         return
     kept = attempt.house.home.task_dir(attempt.task.uid) / "artifacts"
     files = await asyncio.to_thread(_read_all, kept)
-    _tell_left_out(attempt, "not_sent", {name for name, data in files.items() if data is None})
     there = await _sums(attempt)
-    found = {name: data for name, data in files.items() if data is not None}
+    found = {name: data for name, data in files.items() if data is not None and not _is_taken(name, there)}
+    _tell_left_out(attempt, "not_sent", files.keys() - found.keys())
     new = {name: data for name, data in found.items() if not _stays(attempt, there.get(name), data)}
     await _put(attempt, attempt.artifacts, new)
 
 
 def _stays(attempt: Attempt, there: str | None, data: bytes) -> bool:
     return there is not None and (attempt.verifies or there == _digest(data))
+
+
+def _is_taken(name: str, there: Mapping[str, str]) -> bool:
+    """Whether a directory stands there where this is a file, or the other way round: what an agent made of it stays."""
+    return any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in there)
 
 
 async def send_inputs(attempt: Attempt, missing: list[str]) -> list[str]:
@@ -80,11 +85,10 @@ async def _fetch(attempt: Attempt) -> None:
             continue
         bounded = place < MOST_FILES and seen.size <= min(left, MOST_BYTES) and is_sound(name)
         data = await _content(attempt, seen, sums.get(name)) if bounded else None
-        if data is None:
+        if data is None or not await asyncio.to_thread(_keep, kept, name, data):
             left_out.add(name)
             continue
         left -= len(data)
-        await asyncio.to_thread(_keep, kept, name, data)
     _tell_left_out(attempt, "not_brought_back", left_out)
 
 
@@ -151,22 +155,29 @@ def has(root: Path, name: str, digest: str | None) -> bool:
     return data is not None and _digest(data) == digest
 
 
-def _keep(root: Path, name: str, data: bytes) -> None:
-    """Write a file, whole or not at all."""
+def _keep(root: Path, name: str, data: bytes) -> bool:
+    """Write a file, whole or not at all. False: something else stands in its place here, and stays."""
     path = root / name
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not f"{os.path.realpath(path.parent)}/".startswith(f"{os.path.realpath(root)}/"):
-        return  # a link that an agent made here leads out
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.carried")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not f"{os.path.realpath(path.parent)}/".startswith(f"{os.path.realpath(root)}/"):
+            return False  # a link that an agent made here leads out
+        temporary = path.with_name(f".{os.getpid()}.carried")  # a name of its own may be as long as names can be
+        temporary.write_bytes(data)
+        if path.is_dir():
+            temporary.unlink()
+            return False
+        temporary.replace(path)
+    except (FileExistsError, NotADirectoryError):  # a file, where this needs a directory
+        return False
+    return True
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _tell_left_out(attempt: Attempt, event: str, names: set[str]) -> None:
+def _tell_left_out(attempt: Attempt, event: str, names: Collection[str]) -> None:
     if names:
         shown = sorted(names)[:20]
         attempt.house.log(f"artifacts_{event}", session=attempt.session.id, files=shown, count=len(names))
