@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fleet.errors import TransportError
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
-from fleet.testing.transport_contract import BeginContract, CourseContract, LaunchContract, UnpackContract
+from fleet.testing.transport_contract import TransportContract
+from fleet.testing.transport_powers import BeginContract, BoundContract, CourseContract, LaunchContract, UnpackContract
 from tests.support.programs import need
 from tests.support.sprites.server import stand_in
 from tests.support.sprites.way import transport_to
@@ -21,7 +24,7 @@ LOGINS = ("plain", "banner", "busybox", "fish", "tcsh")
 BANNER = "echo 'Welcome to this machine!'; echo 'Mind the step.' >&2\n"
 
 
-class TestLocal(UnpackContract, LaunchContract, CourseContract):
+class TestLocal(TransportContract, UnpackContract, LaunchContract, CourseContract, BoundContract):
     """This machine, without a way in between."""
 
     @pytest.fixture
@@ -31,6 +34,12 @@ class TestLocal(UnpackContract, LaunchContract, CourseContract):
     @pytest.fixture
     def place(self, tmp_path: Path) -> str:
         return str(tmp_path)
+
+    def test_a_pipe_is_no_file(self, transport: Transport, tmp_path: Path) -> None:
+        """A get of what an agent made a pipe is refused at once: whoever waited for it would keep everybody waiting."""
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(TransportError, match="cannot read"):
+            asyncio.run(transport.get(str(tmp_path / "pipe")))
 
     @pytest.mark.parametrize("steps", range(8))
     def test_a_run_that_is_cancelled_while_it_begins(self, transport: Transport, steps: int) -> None:
@@ -67,7 +76,7 @@ def login_as(kind: str) -> dict[str, str]:
     return {"ForceCommand": f'exec {shell} -c "$SSH_ORIGINAL_COMMAND"'}
 
 
-class TestSsh(UnpackContract, CourseContract):
+class TestSsh(TransportContract, UnpackContract, CourseContract):
     """Another machine, through the system's ssh client."""
 
     @pytest.fixture
@@ -79,7 +88,7 @@ class TestSsh(UnpackContract, CourseContract):
         return str(tmp_path)
 
 
-class TestSshLaunch(LaunchContract, BeginContract):
+class TestSshLaunch(LaunchContract, BeginContract, BoundContract):
     """The same machine; what it launches lives on."""
 
     @pytest.fixture
@@ -99,7 +108,7 @@ def way_to_a_sprite() -> Iterator[Transport]:
         yield transport_to(server)
 
 
-class TestSprite(UnpackContract, BeginContract, CourseContract):
+class TestSprite(TransportContract, UnpackContract, BeginContract, CourseContract, BoundContract):
     """A sprite, by the API of its provider."""
 
     @pytest.fixture

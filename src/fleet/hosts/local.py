@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from fleet.errors import HostFull, TransportError
 from fleet.hosts.apart import Apart
 from fleet.hosts.kernel import boot_id, cgroup_of, make_cgroup, own_cgroup, remove_cgroup, remove_orphaned_cgroups
-from fleet.hosts.transport import Completed, Course
+from fleet.hosts.transport import MOST_OUTPUT, Completed, Course, too_much
 from fleet.hosts.writing import make_directory, share, write
 
 CHUNK = 1 << 16
@@ -34,7 +34,7 @@ class LocalTransport:
                 course.began = None  # until it is known that it was started
                 async with _started(argv, stdin=PIPE if stdin else DEVNULL, stderr=PIPE) as process:
                     course.began = True
-                    code = await _communicate(process, stdin, course)
+                    code = await _communicate(process, argv[0], stdin, course)
         return Completed(code, bytes(course.stdout), bytes(course.stderr))
 
     async def put(self, path: str, data: bytes) -> None:
@@ -45,7 +45,7 @@ class LocalTransport:
         """Reads here and now: a file of ours is in memory, and a thread for each read costs ten times the read."""
         with _translated(f"cannot read {path}"):
             try:
-                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would keep us all waiting
             except (FileNotFoundError, NotADirectoryError):
                 return b""
             try:
@@ -137,13 +137,15 @@ async def _created(argv: Sequence[str], stdin: int, stderr: int) -> Process:
         raise
 
 
-async def _communicate(process: Process, stdin: bytes, course: Course) -> int:
+async def _communicate(process: Process, program: str, stdin: bytes, course: Course) -> int:
     """Feed it, and collect what it prints as it comes: what was printed before a cancellation is not lost. Its code."""
 
     async def collect(reader: asyncio.StreamReader | None, into: bytearray) -> None:
         assert reader is not None
         while chunk := await reader.read(CHUNK):
             into += chunk
+            if len(course.stdout) + len(course.stderr) > MOST_OUTPUT:
+                raise too_much(program)
 
     async def feed(writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it reads no more

@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from fleet.errors import FleetError, TransportError
 
+MOST_OUTPUT = 1 << 26  # bytes of one run, of both its streams together
+
 
 class Completed(NamedTuple):
     """A program that ran to its end on the machine. That it failed is its own affair: it is a value."""
@@ -26,7 +28,10 @@ class Transport(Protocol):
     """
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Completed:
-        """Run a program to its end. Not repeated by the transport: the caller knows whether that is safe."""
+        """Run a program to its end. Not repeated by the transport: the caller knows whether that is safe.
+
+        One that prints more than MOST_OUTPUT is ended, and that is an error: memory has an end.
+        """
 
     async def put(self, path: str, data: bytes) -> None:
         """Write a file: whole or not at all, private to the user, with the directories above it. May be repeated."""
@@ -142,6 +147,11 @@ class SupportsSight(Protocol):
 
     async def seen(self) -> Seen:
         """Never raises: a provider that fails is evidence of nothing."""
+
+
+def too_much(program: str) -> TransportError:
+    """The error for a run that printed more than can be kept."""
+    return TransportError(f"`{program}` printed more than {MOST_OUTPUT >> 20} MiB, and was ended")
 
 
 class Course(Exception):

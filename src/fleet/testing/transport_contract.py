@@ -1,4 +1,6 @@
-"""TransportContract: what every transport must do. Subclass it in a test module and give it the fixtures.
+"""TransportContract: the four verbs, as every transport must do them. Subclass it and give it the fixtures.
+
+What some transports can do beyond them is in `transport_powers`.
 
 class TestMine(TransportContract):
     @pytest.fixture
@@ -13,12 +15,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import ClassVar
 
 import pytest
 
 from fleet.errors import TransportError
-from fleet.hosts.transport import SupportsBegin, SupportsLaunch, SupportsUnpack, Transport, course_behind
+from fleet.hosts.transport import Transport
 
 EVERY_BYTE = bytes(range(256)) * 300  # more than a pipe holds
 SECONDS = 20.0
@@ -29,6 +30,12 @@ async def until(true: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(SECONDS):
         while not await true():
             await asyncio.sleep(0.01)
+
+
+async def are_dead(transport: Transport, pids: list[str]) -> bool:
+    """Whether none of them lives over there; one that nobody has waited for is dead."""
+    check = 'for p; do case $(ps -o stat= -p "$p") in ""|Z*) ;; *) exit 1 ;; esac; done'
+    return (await transport.run(["sh", "-c", check, "sh", *pids])).code == 0
 
 
 class TransportContract:
@@ -113,7 +120,7 @@ class TransportContract:
             with pytest.raises(asyncio.CancelledError):
                 await task
             pids = (await transport.get(f"{place}/pids")).decode().split()
-            await until(lambda: self.are_dead(transport, pids))
+            await until(lambda: are_dead(transport, pids))
 
         asyncio.run(scene())
 
@@ -235,175 +242,12 @@ class TransportContract:
                 async for chunk in chunks:
                     pid = chunk.decode().strip()
                     break
-            await until(lambda: self.are_dead(transport, [pid]))
+            await until(lambda: are_dead(transport, [pid]))
 
         asyncio.run(scene())
-
-    # helpers
 
     def opened(self, transport: Transport, script: str) -> AsyncGenerator[bytes, None]:
+        """A stream that can be closed."""
         stream = transport.stream(["sh", "-c", script])
-        assert isinstance(stream, AsyncGenerator)  # it can be closed
+        assert isinstance(stream, AsyncGenerator)
         return stream
-
-    async def are_dead(self, transport: Transport, pids: list[str]) -> bool:
-        """Whether none of them lives; one that nobody has waited for is dead."""
-        check = 'for p; do case $(ps -o stat= -p "$p") in ""|Z*) ;; *) exit 1 ;; esac; done'
-        return (await transport.run(["sh", "-c", check, "sh", *pids])).code == 0
-
-
-class CourseContract(TransportContract):
-    """The same, of a transport that tells how far a run had come when it was cancelled."""
-
-    def test_a_cancelled_run_tells_what_had_arrived(self, transport: Transport, place: str) -> None:
-        """The cause of the cancellation knows that it began, and what it had printed by then."""
-
-        async def scene() -> None:
-            script = f"echo out; echo err >&2; echo x >{place}/printed; exec sleep 1000"
-            task = asyncio.create_task(transport.run(["sh", "-c", script]))
-
-            async def written() -> bool:
-                return (await transport.get(f"{place}/printed")).endswith(b"\n")
-
-            await until(written)
-            await transport.run(["true"])  # what was printed before it has had its time on the way
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError) as caught:
-                await task
-            course = course_behind(caught.value)
-            assert course is not None
-            assert (course.began, bytes(course.stdout), bytes(course.stderr)) == (True, b"out\n", b"err\n")
-
-        asyncio.run(scene())
-
-
-class UnpackContract(TransportContract):
-    """The same, of a transport that writes the files of a directory at once."""
-
-    PROGRAMS: ClassVar = {"tool": b"#!/bin/sh\necho tool\n", "bin/one": b"1'\\\n", "bin/two": EVERY_BYTE[:1000]}
-
-    def unpacked(self, transport: Transport, place: str, files: dict[str, bytes]) -> None:
-        assert isinstance(transport, SupportsUnpack)
-        asyncio.run(transport.unpack(place, files, shared=self.PROGRAMS))
-
-    def test_unpack_writes_all(self, transport: Transport, place: str) -> None:
-        """Files of any bytes, directories and shared programs are there, in two directories beside each other."""
-        files = {"box/": b"", "every": EVERY_BYTE, "empty": b"", "it's": b"x"}
-        for name in ("one", "two"):
-            self.unpacked(transport, f"{place}/{name}", files)
-            for file, data in (files | self.PROGRAMS).items():
-                if not file.endswith("/"):
-                    assert asyncio.run(transport.get(f"{place}/{name}/{file}")) == data
-            assert asyncio.run(transport.run(["ls", "-A", f"{place}/{name}/box"])).stdout == b""
-            assert asyncio.run(transport.run([f"{place}/{name}/tool"])).stdout == b"tool\n"
-
-    def test_unpack_may_be_repeated(self, transport: Transport, place: str) -> None:
-        """The second time replaces the files, and leaves nothing else behind."""
-        for text in (b"a longer text", b"short"):
-            self.unpacked(transport, f"{place}/one", {"file": text})
-            assert asyncio.run(transport.get(f"{place}/one/file")) == text
-        listed = asyncio.run(transport.run(["ls", "-A", f"{place}/one"])).stdout.split()
-        assert sorted(listed) == [b"bin", b"file", b"tool"]
-
-    def test_unpack_is_private(self, transport: Transport, place: str) -> None:
-        """Only the user may read what was unpacked."""
-        self.unpacked(transport, f"{place}/one", {"file": b"x"})
-        assert asyncio.run(transport.run(["ls", "-l", f"{place}/one/file"])).stdout.startswith(b"-rw-------")
-
-    def test_unpack_of_many_at_once(self, transport: Transport, place: str) -> None:
-        """Directories that are unpacked at once, the first of their kind, are each complete."""
-
-        async def scene() -> list[bytes]:
-            assert isinstance(transport, SupportsUnpack)
-            names = [f"{place}/{number}" for number in range(6)]
-            await asyncio.gather(*(transport.unpack(name, {"file": b"x"}, shared=self.PROGRAMS) for name in names))
-            return await asyncio.gather(*(transport.get(f"{name}/bin/two") for name in names))
-
-        assert set(asyncio.run(scene())) == {self.PROGRAMS["bin/two"]}
-
-    def test_unpack_that_cannot_be_raises(self, transport: Transport, place: str) -> None:
-        """Nothing can be unpacked below a file; the error is of the transport."""
-        asyncio.run(transport.put(f"{place}/file", b"x"))
-        with pytest.raises(TransportError):
-            self.unpacked(transport, f"{place}/file/below", {"file": b"x"})
-
-
-class BeginContract:
-    """What a transport must do that unpacks and launches in one exchange."""
-
-    @pytest.fixture
-    def transport(self) -> Transport:
-        raise NotImplementedError
-
-    @pytest.fixture
-    def place(self) -> str:
-        raise NotImplementedError
-
-    def test_begin_unpacks_then_launches(self, transport: Transport, place: str) -> None:
-        """The program finds the files and its input, answers with its first line, and lives on apart; twice as well."""
-        assert isinstance(transport, SupportsBegin)
-        goal = f"{place}/goal"
-        script = (
-            f"cat >{place}/given; cat {goal}/file; exec >/dev/null 2>&1; until [ -e {place}/go ]; do sleep 0.05; done"
-        )
-        for line in (b"one\n", b"two\n"):
-            begun = transport.begin(
-                goal,
-                {"box/": b"", "file": line},
-                shared={"tool": b"#!/bin/sh\n"},
-                argv=["sh", "-c", f"{script}; echo >>{place}/done"],
-                stdin=EVERY_BYTE,
-            )
-            assert asyncio.run(begun) == line
-            assert asyncio.run(transport.get(f"{place}/given")) == EVERY_BYTE
-
-        async def ended() -> bool:
-            return await transport.get(f"{place}/done") == b"\n\n"
-
-        asyncio.run(transport.put(f"{place}/go", b""))
-        asyncio.run(until(ended))
-
-    def test_begin_that_cannot_unpack_launches_nothing(self, transport: Transport, place: str) -> None:
-        """The error is of the transport."""
-        assert isinstance(transport, SupportsBegin)
-        asyncio.run(transport.put(f"{place}/file", b"x"))
-        launch = ["touch", f"{place}/launched"]
-        with pytest.raises(TransportError):
-            asyncio.run(transport.begin(f"{place}/file/x", {"f": b""}, shared={"t": b""}, argv=launch, stdin=b""))
-        assert b"launched" not in asyncio.run(transport.run(["ls", place])).stdout
-
-
-class LaunchContract:
-    """What a transport must do that starts what outlives it; over ssh, on a host whose env can make signals fresh."""
-
-    @pytest.fixture
-    def transport(self) -> Transport:
-        raise NotImplementedError
-
-    @pytest.fixture
-    def place(self) -> str:
-        raise NotImplementedError
-
-    def launched(self, transport: Transport, script: str, stdin: bytes = b"") -> bytes:
-        assert isinstance(transport, SupportsLaunch)
-        return asyncio.run(transport.launch(["sh", "-c", script], stdin=stdin))
-
-    def test_launch_answers_with_the_first_line(self, transport: Transport, place: str) -> None:
-        """The first line comes at once, with all of stdin read; the program lives on, apart, to its own end."""
-        script = f"cat >{place}/given; echo $$; exec >/dev/null 2>&1; until [ -e {place}/go ]; do sleep 0.05; done"
-        pid = self.launched(transport, f"{script}; touch {place}/done", EVERY_BYTE).decode().strip()
-        assert asyncio.run(transport.get(f"{place}/given")) == EVERY_BYTE
-        leads = ["sh", "-c", 'ps -o sid= -p "$0"', pid]
-        assert asyncio.run(transport.run(leads)).stdout.split() == [pid.encode()]
-
-        async def ended() -> bool:
-            return b"done" in (await transport.run(["ls", place])).stdout
-
-        asyncio.run(transport.put(f"{place}/go", b""))
-        asyncio.run(until(ended))
-
-    def test_launch_of_what_says_nothing(self, transport: Transport) -> None:
-        """A program that ends without a word, or is not there, gives none."""
-        assert self.launched(transport, "exit 3") == b""
-        assert isinstance(transport, SupportsLaunch)
-        assert asyncio.run(transport.launch(["sh", "/no/such/script"], stdin=b"")) == b""

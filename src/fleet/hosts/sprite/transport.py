@@ -12,11 +12,10 @@ from fleet.hosts.sprite import files
 from fleet.hosts.sprite.api import SpriteApi
 from fleet.hosts.sprite.awake import HOLD_SOCKET, hold_program
 from fleet.hosts.sprite.presence import Doubt, Presence, Seen, check
-from fleet.hosts.transport import Completed, Course
+from fleet.hosts.transport import MOST_OUTPUT, Completed, Course, too_much
 from fleet.hosts.unpacking import ABSENT, launching, unpack
 
 LONGEST_ADDRESS = 8000  # bytes of words that are sent in the address; more go on stdin
-MOST_OUTPUT = 1 << 26  # of one run
 BLOCK = 4096
 NOT_OPEN = "the sprite was still waking, or not reached"
 # Words that are too many for an address come first on stdin, as a line for sh. It reads no byte more than they are.
@@ -127,16 +126,16 @@ class SpriteTransport:
 
         words, given = _handed_over(argv, stdin)
         printed = {STDOUT: course.stdout, STDERR: course.stderr}
-        too_much = False
+        room = True
         try:
             async with running(self._api, self._name, words, given, course) as command:
-                while not too_much and (piece := await command.next()) is not None:
+                while room and (piece := await command.next()) is not None:
                     printed[piece.stream] += piece.data
-                    too_much = sum(map(len, printed.values())) > MOST_OUTPUT
+                    room = sum(map(len, printed.values())) <= MOST_OUTPUT
         except TransportError as exc:
             raise await self._explained(exc) from exc
         if command.code is None:
-            raise TransportError(f"`{argv[0]}` printed too much on sprite {self._name}: it was ended")
+            raise too_much(argv[0])
         return command.code, command.error
 
     async def _explained(self, error: TransportError) -> TransportError:

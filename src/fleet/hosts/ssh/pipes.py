@@ -7,7 +7,14 @@ import os
 from collections.abc import Callable
 from io import FileIO
 
+from fleet.errors import TransportError
+from fleet.hosts.transport import MOST_OUTPUT
+
 CHUNK = 1 << 16
+
+
+class TooMuch(TransportError):
+    """It printed more than is collected, and was ended."""
 
 
 class Pipes:
@@ -17,11 +24,12 @@ class Pipes:
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
         self._loop = asyncio.get_running_loop()
         self._came: dict[FileIO, list[bytes]] = {stdout: [], stderr: []}
+        self._room = MOST_OUTPUT  # for what is collected
         for each in (stdin, stdout, stderr):
             os.set_blocking(each.fileno(), False)
 
     async def communicate(self, stdin: bytes, *, hold: bool) -> tuple[bytes, bytes]:
-        """Feed stdin and collect the rest. `hold`: stdin stays open after the last byte."""
+        """Feed stdin and collect the rest. `hold`: stdin stays open after the last byte. TooMuch: it has no end."""
         self._feed(stdin, hold=hold)
         stdout, stderr = await asyncio.gather(self._whole(self._stdout), self.said())
         return stdout, stderr
@@ -74,6 +82,10 @@ class Pipes:
             chunk = file.read(CHUNK)
             if chunk:
                 chunks.append(chunk)
+                self._room -= len(chunk)
+                if self._room < 0 and not whole.done():
+                    self._loop.remove_reader(file)
+                    whole.set_exception(TooMuch())
             elif chunk is not None:
                 self._loop.remove_reader(file)
                 if not whole.done():

@@ -17,8 +17,8 @@ from fleet.hosts.ssh.address import SshAddress
 from fleet.hosts.ssh.client import client, failure
 from fleet.hosts.ssh.connection import CHANNELS, Connection, Gate, NothingRan
 from fleet.hosts.ssh.mux import was_full
-from fleet.hosts.ssh.pipes import Pipes
-from fleet.hosts.transport import Completed, Course
+from fleet.hosts.ssh.pipes import Pipes, TooMuch
+from fleet.hosts.transport import MOST_OUTPUT, Completed, Course, too_much
 from fleet.hosts.unpacking import launching, unpack
 
 NOT_UP = "the connection was not up"
@@ -50,6 +50,8 @@ class SshTransport:
                 if course.began is False and self._connection.is_up():
                     course.began = None  # it was being asked for
                 raise
+            except TooMuch as exc:
+                raise too_much(argv[0]) from exc
         if code == "unfound":
             raise TransportError(f"cannot run `{argv[0]}` on host {self._address.host}: {_text(stderr)}")
         return Completed(int(code), stdout, stderr)
@@ -130,15 +132,16 @@ class SshTransport:
                     assert process.stdout is not None
                     process.stdin.write(stdin)  # it stays open, as the lifeline
                     try:
-                        while chunk := await process.stdout.read(CHUNK):
-                            came += chunk
+                        await _collect(process.stdout, came)
                         await process.wait()
-                    except asyncio.CancelledError:
+                    except (asyncio.CancelledError, TooMuch):
                         up = self._connection.is_up()  # else there was nothing that it could have begun on
                         _note(course, answer, bytes(came), os.pread(said.fileno(), MOST_SAID, 0), may_have_begun=up)
                         raise
                 said.seek(0)
-                stdout, stderr = bytes(came), said.read()
+                stdout, stderr = bytes(came), said.read(MOST_OUTPUT + 1)
+        if len(stderr) > MOST_OUTPUT:
+            raise TooMuch
         begun = answer.begin(stdout) is not None
         if not begun and was_full(_text(stderr)):
             return None
@@ -153,7 +156,7 @@ class SshTransport:
         async with self._channels.pass_(), self._asked(body) as (pipes, answer):
             try:
                 stdout, stderr = await pipes.communicate(stdin, hold=hold)
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, TooMuch):
                 _note(course or Course(), answer, *pipes.so_far(), may_have_begun=True)
                 raise
         return self._whole(answer, stdout, stderr, course or Course())
@@ -185,6 +188,13 @@ class SshTransport:
                         raise
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # not all at once again
             yield pipes, far.Answer(mark)
+
+
+async def _collect(stdout: asyncio.StreamReader, came: bytearray) -> None:
+    while chunk := await stdout.read(CHUNK):
+        came += chunk
+        if len(came) > MOST_OUTPUT:
+            raise TooMuch
 
 
 def _note(course: Course, answer: far.Answer, stdout: bytes, stderr: bytes, *, may_have_begun: bool) -> None:
