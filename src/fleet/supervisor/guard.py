@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
+from fleet.config.files import is_locked
 from fleet.errors import Supervised
 
 ONE = "supervisor.lock"
 EACH = "supervisors"  # a directory of locks, each named for its supervisor
+LOOKED_AT_SECONDS = 10.0  # a look takes the lock for a moment; nobody looks for so long
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -35,20 +38,27 @@ class Guard:
 
     def __enter__(self) -> None:
         self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        deadline = time.monotonic() + LOOKED_AT_SECONDS
         while True:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                held = _written(self._fd)
                 os.close(self._fd)
-                who = f"{held.pid}{f' ({held.name})' if held.name else ''}" if held else "unknown"
-                raise Supervised(f"supervisor {who} already runs this home") from None
+                if is_locked(self._path) or time.monotonic() > deadline:
+                    raise self._refusal() from None
+                time.sleep(0.001)  # somebody only looked whether it is held
+                continue
             if _is(self._fd, self._path):
                 break
             os.close(self._fd)  # it was swept away between the two steps
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()} {self._name}\n".encode(), 0)
+
+    def _refusal(self) -> Supervised:
+        held = _written(self._path)
+        who = f"{held.pid}{f' ({held.name})' if held.name else ''}" if held else "unknown"
+        return Supervised(f"supervisor {who} already runs this home")
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         if self._path.parent.name == EACH:
@@ -72,17 +82,7 @@ def holders(home: Path) -> list[Holder]:
 
 def holder(path: Path) -> Holder | None:
     """The process that holds a lock; None when nobody does."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _written(fd)
-    finally:
-        os.close(fd)
-    return None
+    return _written(path) if is_locked(path) else None
 
 
 def _sweep(directory: Path) -> None:
@@ -110,6 +110,12 @@ def _is(fd: int, path: Path) -> bool:
     return os.path.samestat(found, os.fstat(fd))
 
 
-def _written(fd: int) -> Holder | None:
-    pid, _, name = os.pread(fd, 200, 0).decode("utf-8", "replace").strip().partition(" ")
+def _written(path: Path) -> Holder | None:
+    """What stands in a lock, of who holds it or last did."""
+    try:
+        with path.open("rb") as file:
+            line = file.read(200).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    pid, _, name = line.strip().partition(" ")
     return Holder(int(pid), name) if pid.isdecimal() else None
