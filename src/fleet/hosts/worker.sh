@@ -141,9 +141,7 @@ open_windows() {
 
 setup() { # what it prints is kept in setup.log; what came of it in setup
     given=$(cat)
-    if [ -f setup.pid ] && kill -0 "$(cat setup.pid)" 2>/dev/null; then
-        fail "it is being set up (process $(cat setup.pid))"
-    fi
+    if is_setting_up; then fail "it is being set up (process $maker)"; fi
     echo $$ >setup.pid
     (
         set -a
@@ -152,6 +150,11 @@ setup() { # what it prints is kept in setup.log; what came of it in setup
         steps
     ) >>setup.log 2>&1 </dev/null
     rm -f setup.pid
+}
+
+is_setting_up() { # whether who said so lives: after a crash, its number may be that of another program
+    maker=$(cat setup.pid 2>/dev/null) && kill -0 "$maker" 2>/dev/null || return 1
+    [ ! -r "/proc/$maker/cmdline" ] || tr '\0' ' ' <"/proc/$maker/cmdline" | grep -qF -e "${dir##*/}/worker.sh setup"
 }
 
 steps() {
@@ -195,7 +198,7 @@ steps() {
 
 clear_setup() { # what was cut short may need a moment to die, and writes until then; a setup that lives is another's
     tries=0
-    while [ -f setup.pid ] && kill -0 "$(cat setup.pid)" 2>/dev/null; do
+    while is_setting_up; do
         tries=$((tries + 1))
         [ $tries -lt 20 ] || return 0
         sleep 0.1
