@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from fleet.projections.why import why
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.away import Away
-from tests.support.session_host import until
+from tests.support.session_host import processes_with, until
 from tests.support.sshd import Sshd, sshd
 
 
@@ -201,3 +202,26 @@ def test_old_sessions_are_forgotten_there_too(away: Away) -> None:
     assert asyncio.run(pruned()).sessions == 1
     assert [path.name for path in (far / ".fleet/sessions").glob("[!.]*")] == ["of-another-home.1"]
     assert [said["text"] for said in away.said(uid)] == ["well"]
+
+
+def test_a_host_that_fails_while_it_is_pruned_is_asked_again(away: Away) -> None:
+    """A session that could not be forgotten because its host did not do it goes in a later round."""
+    far = Path(away.declare(capabilities=["gpu"]))
+    away.set(keep_sessions_days=1)
+    uid = away.add(command="echo well", capabilities=("gpu",))
+
+    async def pruned() -> list[int]:
+        async with away.supervising() as supervisor:
+            await away.until_state(uid, TaskState.COMPLETED)
+            directory = far / ".fleet/sessions" / f"{uid}.1"
+            await away.until(lambda: not processes_with(os.fsencode(directory)), "the end of its runner")
+            pruner = Pruner(supervisor.house, tuple, clock=lambda: now_ms() + 3 * 86_400_000)
+            (directory / "runner.sh").rename(far / "runner.sh")
+            (directory / "runner.sh").write_text("exit 1\n")
+            first = await pruner.run_once()
+            (far / "runner.sh").replace(directory / "runner.sh")
+            return [first.sessions, (await pruner.run_once()).sessions]
+
+    assert asyncio.run(pruned()) == [0, 1]
+    (told,) = away.logged("prune_failed")
+    assert (told["host"], told["session"]) == ("builder", f"{uid}.1")

@@ -171,10 +171,13 @@ class Pruner:
             return False  # its time has not come
         try:
             took = await self._collected(site, session)
+        except Fenced:
+            return self._keep(name, "a newer supervisor has it")
         except (Conflict, TransportError) as exc:
-            if isinstance(exc, Fenced):
-                return self._keep(name, "a newer supervisor has it")
-            return self._keep(name, str(exc))
+            if isinstance(exc, Conflict) or site.is_here:
+                return self._keep(name, str(exc))
+            self._house.log("prune_failed", host=site.name, session=name, error=str(exc))  # it is asked again
+            return False
         if took:
             self._house.log("session_forgotten", session=name, task=session.task, host=site.name)
         return took
