@@ -155,8 +155,9 @@ class House:
 
     def take(self, settings: Settings) -> None:
         """New settings are in force from now on."""
+        if settings.coders != self.settings.coders:
+            self._coders.clear()  # they are made of what it says of them
         self.settings = settings
-        self._coders.clear()
 
     def secrets_for(self, names: tuple[str, ...]) -> Mapping[str, str]:
         """The values of the secrets that a launch names, where there are any."""
