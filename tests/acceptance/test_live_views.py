@@ -72,6 +72,25 @@ def test_an_agent_cannot_draw_on_the_terminal(cli: Cli) -> None:
     assert "\x07" not in cli.ok("logs", uid).out
 
 
+def test_what_an_agent_asks_cannot_draw_either(cli: Cli) -> None:
+    """A question reaches whoever looks in plain letters, by every command; its file is whole for a program."""
+    question = r'''fleet ask "$(printf 'May I\033[2J\033]0;owned\007 go?\r\nOr not?')"'''
+    uid = cli.add("Ask", "--coder", "command", "-d", question)
+    drained = cli.run("run", "--drain")
+    looks = (["questions"], ["status"], ["show", uid], ["why", uid], ["inspect", uid], ["ledger", "tail"])
+    for seen in (drained, *(cli.ok(*words) for words in looks)):
+        assert "owned" in seen.out + seen.err
+        assert not {"\x1b", "\x07", "\r"} & set(seen.out + seen.err)
+    assert "\x1b[2J" in cli.ok("task", uid, "qa").out
+    master, slave = pty.openpty()
+    subprocess.run([*FLEET, "task", uid, "qa"], env=cli.env, cwd=cli.cwd, stdout=slave, check=True)
+    shown = os.read(master, 65_536)
+    os.close(master)
+    os.close(slave)
+    assert b"owned" in shown
+    assert b"\x1b" not in shown
+
+
 def test_logs_follow_until_the_end(cli: Cli) -> None:
     """-f prints what comes while the agent works, a line once, and ends by itself when the task has ended."""
     uid = add(cli, {"say": "first"}, {"sleep": 1}, {"say": "second"}, {"close": "all done"})

@@ -40,8 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _list(found: list[Kept], context: Context) -> None:
-    from fleet.cli.transcript import printable
-    from fleet.cli.words import pad
+    from fleet.cli.words import pad, printable
 
     rows = [(one.kind, f"{one.place}:{one.path}", str(one.size), one.mime_type, one.sha256[:12]) for one in found]
     widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]

@@ -7,6 +7,7 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
+from fleet.cli.words import printable
 from fleet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -133,12 +134,12 @@ class Context:
                 opened.close()
 
     def print(self, text: str = "") -> None:
-        """Data, on stdout."""
-        self.out.write(text + "\n")
+        """Data, on stdout. What agents and machines wrote is in it, and cannot steer the terminal."""
+        self.out.write(printable(text) + "\n")
 
     def note(self, text: str) -> None:
         """Everything that is not data, on stderr."""
-        self.err.write(text + "\n")
+        self.err.write(printable(text) + "\n")
 
     def print_json(self, value: object) -> None:
         """The same object that the API gives. The ledger leaves out what has its default; here every field is there."""
@@ -149,7 +150,11 @@ class Context:
     def print_lines(self, lines: Iterator[str]) -> None:
         """Data that may be long: written as it comes."""
         for line in lines:
-            self.out.write(line + "\n")
+            self.print_text(line + "\n")
+
+    def print_text(self, text: str) -> None:
+        """A file, or a part of one: whole for a program, and for a person without what would steer the terminal."""
+        self.out.write(printable(text) if self.out.isatty() else text)
 
     @property
     def colour(self) -> bool:

@@ -71,8 +71,8 @@ def _days(since: int) -> tuple[str, ...]:
 
 def drawn(found: Cost) -> list[str]:
     """The table, and what has to be known to read it."""
-    from fleet.cli.transcript import one_line, printable
-    from fleet.cli.words import cells, count, pad, when
+    from fleet.cli.transcript import one_line
+    from fleet.cli.words import cells, count, pad, printable, when
 
     shown = [*found.lines, found.total]
     names = [printable(one_line(line.name)) for line in shown]

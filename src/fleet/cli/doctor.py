@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """A line for each thing that was looked at."""
     from fleet import wiring
-    from fleet.cli.transcript import printable
+    from fleet.cli.words import printable
     from fleet.config.environment import environ
     from fleet.projections.doctor import Level, checkup
     from fleet.supervisor.guard import holders

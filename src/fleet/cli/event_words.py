@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from fleet.cli.transcript import one_line, printable
-from fleet.cli.words import span, when
+from fleet.cli.transcript import one_line
+from fleet.cli.words import printable, span, when
 from fleet.model import event as ev
 from fleet.model.states import RunState, TaskState
 

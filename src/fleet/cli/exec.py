@@ -92,7 +92,7 @@ def _execute(args: argparse.Namespace, command: Command, hosts: list[Host], cont
 
 def answer(name: str, ran: Ran) -> str:
     """One host: how it ended, and what it printed, set in."""
-    from fleet.cli.transcript import printable
+    from fleet.cli.words import printable
 
     lines = [line for text in (ran.stdout, ran.stderr) for line in text.splitlines()]
     told = [f"[{name}] {ended(ran)}", *(f"  {printable(line)}".rstrip() for line in lines)]
@@ -145,8 +145,7 @@ def _bytes(file: Path) -> bytes:
 
 
 def _head(args: argparse.Namespace, text: str, hosts: list[Host]) -> str:
-    from fleet.cli.transcript import printable
-    from fleet.cli.words import count
+    from fleet.cli.words import count, printable
     from fleet.policy.selection import noun
 
     flat = printable(args.script.name if args.script else " ".join(text.split()))

@@ -112,7 +112,8 @@ def _tell(messenger: Messenger | None, context: Context) -> None:
 
 
 def _warn(found: Machines, context: Context) -> None:
-    from fleet.cli.transcript import one_line, printable
+    from fleet.cli.transcript import one_line
+    from fleet.cli.words import printable
 
     for machine in found.machines:
         details = [] if found.api_fault and machine.kind == "sprite" else [machine.detail]

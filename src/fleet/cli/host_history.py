@@ -14,8 +14,8 @@ NOTHING = " "  # nobody asked
 
 def drawn(found: History, called: str) -> list[str]:
     """The lines."""
-    from fleet.cli.transcript import one_line, printable
-    from fleet.cli.words import ago, lasting, when
+    from fleet.cli.transcript import one_line
+    from fleet.cli.words import ago, lasting, printable, when
 
     names = f"{found.name} ({called})" if called != found.name else found.name
     lines = [f"{names}: {found.state}" + (f" {lasting(found.state_since)}" if found.state_since else "")]

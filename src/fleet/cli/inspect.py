@@ -29,7 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """A line for each thing that is known."""
-    from fleet.cli.transcript import one_line, printable
+    from fleet.cli.transcript import one_line
+    from fleet.cli.words import printable
 
     found = context.front.inspect(args.id)
     if context.json:

@@ -94,7 +94,10 @@ def _print(context: Context, entries: list[Entry]) -> None:
     from fleet.store.mirror import encode_line
 
     for entry in entries:
-        context.print(encode_line(entry).decode().rstrip("\n") if context.json else line_of(entry))
+        if context.json:
+            context.out.write(encode_line(entry).decode())
+        else:
+            context.print(line_of(entry))
 
 
 def _export(args: argparse.Namespace, context: Context) -> int:

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fleet.cli.event_words import short, told, used, worded
-from fleet.cli.transcript import one_line, printable
-from fleet.cli.words import count, now_ms
+from fleet.cli.transcript import one_line
+from fleet.cli.words import count, now_ms, printable
 from fleet.errors import FleetError
 from fleet.model import event as ev
 from fleet.model.receipt import Usage
@@ -108,7 +108,8 @@ class Live:
             found = [task for task in known if task.state is state]
             for task in found[:MOST]:
                 why = short(task.block.text if task.block else task.reason)
-                self._note(f"  {state.value}: {task.uid} {self._title(task.uid)}: {why} (fleet {remedy} {task.uid})")
+                told = f"{task.uid} {self._title(task.uid)}: {why} (fleet {remedy} {task.uid})"
+                self._note(f"  {state.value}: {printable(told)}")
             if len(found) > MOST:
                 self._note(f"  and {len(found) - MOST} more: fleet tasks --status {state.value}")
 
@@ -147,14 +148,14 @@ class Live:
 
     def _note(self, line: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # nobody looks on any more
-            self._context.note(line)
+            self._context.err.write(f"{line}\n")  # it has our own colours
             self._context.err.flush()
 
     def _print_event(self, entry: Entry) -> None:
         from fleet.store.mirror import encode_line
 
         with contextlib.suppress(OSError, ValueError):
-            self._context.print(encode_line(entry).decode().rstrip("\n"))
+            self._context.out.write(encode_line(entry).decode())
             self._context.out.flush()
 
 

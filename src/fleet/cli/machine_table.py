@@ -141,8 +141,8 @@ def _wakes(args: argparse.Namespace, context: Context) -> bool:
 
 
 def _note(machine: Machine, *, recalls: bool) -> str:
-    from fleet.cli.transcript import one_line, printable
-    from fleet.cli.words import ago, lasting
+    from fleet.cli.transcript import one_line
+    from fleet.cli.words import ago, lasting, printable
 
     answered = [f"answered {ago(machine.answered_at)}" if machine.answered_at else "never answered"]
     told = [printable(one_line(each)) for each in (machine.detail, *machine.warnings) if each]

@@ -51,8 +51,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _lines(receipt: ReceiptView, *, whole: bool) -> Iterator[str]:
-    from fleet.cli.transcript import one_line, printable
-    from fleet.cli.words import count, span, when
+    from fleet.cli.transcript import one_line
+    from fleet.cli.words import count, printable, span, when
 
     source = f" ({receipt.source.value})" if receipt.source else ""
     mark = "" if receipt.verified or receipt.result.value != "pass" else ", unverified"

@@ -126,7 +126,7 @@ def _print_sum(done: Supervised, context: Context, *, quiet: bool) -> None:
     if quiet:
         context.print_json(done)
     else:
-        context.print(msgspec.json.encode({"summary": done}).decode())
+        context.out.write(msgspec.json.encode({"summary": done}).decode() + "\n")
 
 
 async def _alive(house: House, live: Live, args: argparse.Namespace, context: Context) -> Supervised:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from fleet.cli.transcript import one_line, printable
-from fleet.cli.words import cells, count, pad, span
+from fleet.cli.transcript import one_line
+from fleet.cli.words import cells, count, pad, printable, span
 from fleet.errors import ServerUnreachable
 
 if TYPE_CHECKING:

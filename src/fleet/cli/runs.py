@@ -50,8 +50,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _row(run: RunView) -> tuple[str, ...]:
-    from fleet.cli.transcript import printable
-    from fleet.cli.words import now_ms, span, when
+    from fleet.cli.words import now_ms, printable, span, when
 
     waits = run.over and run.ended_at is None  # nothing of it goes on by itself
     counted = [f"{run.counts[name]} {name}" for name in ("completed", "failed", "cancelled") if run.counts[name]]

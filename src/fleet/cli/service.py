@@ -190,7 +190,8 @@ def _status(context: Context, machine: Machine, home: Home) -> int:
 
 
 def _print_job(job: JobView, context: Context) -> None:
-    from fleet.cli.transcript import one_line, printable
+    from fleet.cli.transcript import one_line
+    from fleet.cli.words import printable
 
     context.print(f"{'FAIL' if job.problem else 'ok':<4}  {job.name:<11} {_often(job.every):<17} {job.program}")
     if job.problem:

@@ -88,7 +88,7 @@ def _print(found: TaskFile, args: argparse.Namespace, context: Context) -> int:
     if context.json:
         context.print_json(found)
     elif found.text:
-        context.out.write(found.text if found.text.endswith("\n") else found.text + "\n")
+        context.print_text(found.text if found.text.endswith("\n") else found.text + "\n")
     if found.text is None:
         context.note(f"{found.task} has no {args.what} yet ({found.file})")
     return 0
@@ -110,7 +110,7 @@ def _diff(word: str, context: Context) -> int:
     if context.json:
         context.print_json(found)
     else:
-        context.out.write(found.diff)
+        context.print_text(found.diff)
     return 0
 
 

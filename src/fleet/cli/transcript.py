@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
-from fleet.cli.words import when
+from fleet.cli.words import printable, when
 from fleet.model import stream as st
 
 INDENT = " " * 10  # under the time of day
-UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")  # an agent must not draw on our terminal
 
 
 class Record(msgspec.Struct):
@@ -87,11 +84,6 @@ class Transcript:
                 return "ended its turn" if ok else f"! ended its turn: {reason or 'it failed'}"
             case _:
                 return ""
-
-
-def printable(text: str) -> str:
-    """A text without what would steer a terminal."""
-    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def one_line(text: str, most: int = 100) -> str:

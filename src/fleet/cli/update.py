@@ -123,7 +123,7 @@ def _where(hosts: list[Host], context: Context) -> str:
 def _answer(name: str, ran: Ran) -> str:
     """One host: the versions, or the end of what was said where it failed."""
     from fleet.cli.exec import CUT, ended
-    from fleet.cli.transcript import printable
+    from fleet.cli.words import printable
     from fleet.hosts.updates import versions
 
     lines = [f"[{name}] {ended(ran)}"]

@@ -131,11 +131,11 @@ class Telling:
         if self._context.json:
             from fleet.store.mirror import encode_line
 
-            self._context.print(encode_line(one.entry).decode().rstrip("\n"))
+            self._context.out.write(encode_line(one.entry).decode())
             return
         from fleet.cli.event_words import told, worded
-        from fleet.cli.transcript import one_line, printable
-        from fleet.cli.words import when
+        from fleet.cli.transcript import one_line
+        from fleet.cli.words import printable, when
         from fleet.model.event import TaskSubmitted
 
         event = one.entry.event
@@ -146,4 +146,5 @@ class Telling:
         what, text = told(event)
         titled = one.about is not None and "/" not in event.subject and not isinstance(event, TaskSubmitted)
         title = f"{printable(one_line(one.about.title, TITLE))}: " if one.about and titled else ""
-        self._context.print(f"{clock}  {event.subject:<12}  {worded(what, colour=self._colour)} {title}{text}")
+        word = worded(what, colour=self._colour)  # with our own colours, so it is written as it is
+        self._context.out.write(f"{clock}  {event.subject:<12}  {word} {title}{printable(text)}\n")

@@ -1,8 +1,16 @@
-"""Times and amounts, in words for people."""
+"""Times, amounts and the texts of others, in words for people."""
 
 from __future__ import annotations
 
 import time
+
+STEERING = (*range(9), *range(11, 32), *range(127, 160), 0x2028, 0x2029)  # characters, all but tab and newline
+UNPRINTABLE = dict.fromkeys(STEERING, "\N{REPLACEMENT CHARACTER}")  # an agent must not draw on our terminal
+
+
+def printable(text: str) -> str:
+    """A text without what would steer a terminal; lines may end as they do on Windows."""
+    return text.replace("\r\n", "\n").translate(UNPRINTABLE)
 
 
 def now_ms() -> int:

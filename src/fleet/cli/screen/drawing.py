@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from fleet.cli.run_view import dollars
-from fleet.cli.transcript import one_line, printable
-from fleet.cli.words import cells, count, pad, span, when
+from fleet.cli.transcript import one_line
+from fleet.cli.words import cells, count, pad, printable, span, when
 from fleet.projections.board import Board, Running, Waiting
 from fleet.projections.hosts import HostView
 from fleet.projections.queue import Question

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, RichLog, Static
 
 from fleet.cli.screen.drawing import cut
-from fleet.cli.transcript import printable
+from fleet.cli.words import printable
 
 if TYPE_CHECKING:
     from fleet.cli.screen.desk import Shown
