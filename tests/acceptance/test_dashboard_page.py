@@ -28,7 +28,8 @@ class Fleet:
 
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
-        self.running = self.add("Write the manual", {"say": "at work"}, {"hang": True})
+        used = {"usage": [1200, 90, 800, 250_000]}
+        self.running = self.add("Write the manual", {"say": "at work"}, used, {"hang": True})
         self.asking = self.add("Choose the currency", {"ask": "Which currency?"})
         self.done = self.add("Read the code", {"say": "read"})
 
@@ -102,6 +103,8 @@ def test_it_opens_with_what_there_is(fleet: Fleet, page: Page) -> None:
     page.see(of(fleet.asking, "needs-you"), "Which currency?")
     page.see(of(fleet.done, "recent"), "Read the code")
     page.see("[data-section=machines]")
+    page.see(of(fleet.running, "running"), "at work")  # its last words
+    page.see("#spent", "today unknown, running $0.25")
     assert page.get("location.href").startswith(f"{origin}/")
     assert token not in page.get("location.href")
     assert token not in page.get("document.documentElement.outerHTML")
@@ -124,6 +127,21 @@ def test_what_happens_shows_without_a_reload(fleet: Fleet, page: Page) -> None:
     assert "broken in" not in page.get("document.title")
     page.see(of(uid, "recent"), MARKUP)
     assert len([each for each in page.requests if re.fullmatch(r"https?://[^/]+/(#.*)?", each["url"])]) == 1
+    assert page.complaints == []
+
+
+def test_what_was_spent_has_a_page(fleet: Fleet, page: Page) -> None:
+    """By day and by whatever is chosen, which stands in the address; a cost that was not told is not called nothing."""
+    page.visit(fleet.link())
+    page.see("#connection[data-state=live]")
+    page.click("#spent")
+    page.see("[data-section=parts] [data-cost=scripted]", "unknown")
+    page.see("[data-section=days] [data-cost=total]", "unknown")
+    assert page.get("document.querySelectorAll('[data-section=days] [data-cost]').length") == 8
+    page.click("nav[aria-label='Divided by'] a:nth-child(3)")
+    page.see("[data-section=parts] [data-cost^='local@']")
+    assert page.get("location.hash") == "#/cost?by=host"
+    page.see("[data-page=cost]", "Running now, in no sum yet: 1 session, $0.25.")
     assert page.complaints == []
 
 
@@ -263,6 +281,7 @@ def test_the_server_goes_away_and_comes_back(cli: Cli, page: Page) -> None:
     with served(cli) as (client, process):
         page.visit(str(cli.json("dashboard")["link"]))
         page.see("[data-section=queued] [data-task]", "one")
+        page.see("[data-section=queued] [data-task]", "a supervisor: none runs")
         page.see("#connection[data-state=live]")
         process.send_signal(signal.SIGKILL)
         process.wait(SECONDS)

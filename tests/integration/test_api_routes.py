@@ -265,6 +265,32 @@ def test_what_is_not_there_is_404(api: Asked) -> None:
     assert api.told == []
 
 
+def test_the_last_words_of_who_is_at_work(api: Asked) -> None:
+    """What an agent said last and what it has begun since, from the end of a log of any length; long words are cut."""
+    assert api.get("/words") == []
+    uid = running(api)
+    log = api.home.task_dir(uid) / "log.jsonl"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    assert api.get("/words") == []
+
+    def say(session: str, **said: Any) -> bytes:
+        return msgspec.json.encode({"session": session, "offset": 0, "at": 7, "said": said}) + b"\n"
+
+    long = say(f"{uid}.1", kind="text", text="old") + say(f"{uid}.1", kind="notice", text="z" * 1000) * 3000
+    words = say(f"{uid}.1", kind="text", text="Rounding " * 100)
+    tool = say(f"{uid}.1", kind="tool_started", id="1", name="edit", input="cart.py")
+    after = say(f"{uid}.1", kind="used", input_tokens=3) + say(f"{uid}.2", kind="text", text="another's") + b'{"sess'
+    log.write_bytes(long)
+    assert [each["kind"] for each in api.get("/words")[0]["said"]] == ["notice"]
+    log.write_bytes(long + words + tool + tool + after)
+    (found,) = api.get("/words")
+    assert (found["task"], found["session"], found["at"]) == (uid, f"{uid}.1", 7)
+    assert [each["kind"] for each in found["said"]] == ["text", "tool_started"]
+    assert (found["said"][0]["text"], found["said"][1]["name"]) == (("Rounding " * 100)[:300], "edit")
+    finish(api, uid)
+    assert api.get("/words") == []
+
+
 def test_logs_are_bounded_and_of_one_session(api: Asked) -> None:
     """The end of a log comes as records; of one session alone where its id is given; a torn last line is left out."""
     uid = running(api)

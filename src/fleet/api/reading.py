@@ -24,6 +24,7 @@ from fleet.projections.pools import PoolWorkerView
 from fleet.projections.queue import ReadyLine
 from fleet.projections.receipts import Checked, ReceiptView
 from fleet.projections.supervision import Supervision
+from fleet.projections.words import LastWords, last_words
 
 MOST_BYTES = 1 << 20
 MOST_DIFF = 8 << 20
@@ -129,6 +130,13 @@ async def used(
     return answer(await desk_of(request).look(lambda front: front.used(front.task(word).id, session)))
 
 
+@get("/v1/fleet/words", tags=["sessions"], guards=NEEDS_READ)
+async def words(request: Request[Any, Any, Any]) -> Response[list[LastWords]]:
+    """What each agent that is at work has said or begun last: of its log only the end is read."""
+    desk = desk_of(request)
+    return answer(await desk.ask(lambda reads: last_words(reads, desk.home)))
+
+
 @get("/v1/fleet/receipts", tags=["receipts"], guards=NEEDS_READ)
 async def receipts(
     request: Request[Any, Any, Any], task: OfTask = None, run: OfRun = None
@@ -223,6 +231,7 @@ ROUTES = [
     worktrees,
     events_of_task,
     used,
+    words,
     receipts,
     check,
     hosts,

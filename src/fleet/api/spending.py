@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fleet.projections.cost import Cost, Spending
 from fleet.store.reads import Reads
 
-MOST = 8  # questions whose sums are kept: the same is asked again and again, until the day ends
+MOST = 32  # questions whose sums are kept: the same is asked again and again, until the day ends
 
 
 class Sums:

@@ -2,6 +2,7 @@
 import { get } from "./api.js";
 import { h, put } from "./dom.js";
 import { overview } from "./head.js";
+import { inWords } from "./log.js";
 import { drawMachines, machineTable } from "./machines.js";
 import { Needs } from "./needs.js";
 import { drawRecent, recentTable, taskLink } from "./recent.js";
@@ -26,7 +27,7 @@ export function boardPage(here) {
     { "data-page": "board", class: "page" },
     parts.map((part) => part.element),
   );
-  const shown = { board: null, machines: null, queue: null, aroundAt: 0, text: here.text };
+  const shown = { board: null, words: new Map(), machines: null, queue: null, aroundAt: 0, text: here.text };
 
   const draw = () => {
     if (!shown.board) return;
@@ -36,11 +37,13 @@ export function boardPage(here) {
     const { counts } = board;
     put(running.nothing, "Nothing runs. ", nextStep(board));
     running.draw(
-      board.running.filter((one) => fits(text, one.id, one.title, one.coder, one.model, where(one))),
+      board.running
+        .map((one) => ({ ...one, words: shown.words.get(one.session) ?? "" }))
+        .filter((one) => fits(text, one.id, one.title, one.coder, one.model, where(one), one.words)),
       counts.running + counts.verifying,
     );
     queued.draw(
-      readyFirst(board.queued).filter((one) => fits(text, one.id, one.title, one.coder)),
+      readyFirst(board).filter((one) => fits(text, one.id, one.title, one.coder)),
       counts.queued,
     );
     queued.lead(href("tasks", { state: "queued", text }), board.queued.length, counts.queued);
@@ -52,7 +55,9 @@ export function boardPage(here) {
   return {
     element,
     async look() {
-      [shown.board] = await Promise.all([get("/board"), lookAround(shown)]);
+      const [board, words] = await Promise.all([get("/board"), get("/words"), lookAround(shown)]);
+      shown.board = board;
+      shown.words = new Map(words.map(({ session, said }) => [session, said.map((one) => inWords(one)).join("  ")]));
       setClock(shown.board.at);
       overview(shown.board);
       draw();
@@ -92,6 +97,7 @@ function runningTable() {
         kind: "wide whole",
         of: (one) => [one.id, one.title],
         draw: ([id, title]) => taskLink(id, title),
+        under: (one) => one.words,
       },
       { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
       {
@@ -125,7 +131,7 @@ function queuedTable() {
         draw: ([id, title]) => taskLink(id, title),
       },
       { label: "Coder", of: (one) => one.coder },
-      { label: "Waits for", of: (one) => [one.needs, one.not_before], draw: waits },
+      { label: "Waits for", of: (one) => [one.needs, one.not_before, one.attended], draw: waits },
     ],
     about: (one) => ({ "data-task": one.id, "data-state": "queued" }),
     deeds: () => deedsOf("queued"),
@@ -135,17 +141,21 @@ function queuedTable() {
 function context([peak, window]) {
   if (!window) return "-";
   const full = Math.floor(((peak ?? 0) * 100) / window);
-  return [h("meter", { min: 0, max: 100, high: 75, value: full, "aria-hidden": "true" }), ` ${full}%`];
+  const meter = h("meter", { min: 0, max: 100, high: 75, value: full, "aria-hidden": "true" });
+  return [meter, h("span", { class: "share" }, `${full}%`)];
 }
 
-function waits([needs, notBefore]) {
+// Without a supervisor no slot comes free, however long one waits.
+function waits([needs, notBefore, attended]) {
   if (needs) return count(needs, "task");
-  return notBefore ? ago(notBefore) : "a slot";
+  if (notBefore) return ago(notBefore);
+  return attended ? "a slot" : h("span", { class: "warn" }, "a supervisor: none runs");
 }
 
 // A moment that is past holds nothing back.
-function readyFirst(queued) {
-  const held = queued.map((one) => ({ ...one, not_before: one.not_before > now() ? one.not_before : null }));
+function readyFirst({ queued, supervisors }) {
+  const attended = supervisors.length > 0;
+  const held = queued.map((one) => ({ ...one, attended, not_before: one.not_before > now() ? one.not_before : null }));
   const later = (one) => Number(one.needs > 0 || one.not_before !== null);
   return held.sort((a, b) => later(a) - later(b));
 }

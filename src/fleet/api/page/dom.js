@@ -46,6 +46,16 @@ export function mark(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
+const drawn = new WeakMap();
+
+// What stands in an element, drawn anew only when what it depends on differs: what is pressed meanwhile stays.
+export function redraw(element, value, draw) {
+  const told = JSON.stringify(value);
+  if (drawn.get(element) === told) return;
+  drawn.set(element, told);
+  put(element, draw(value));
+}
+
 function flat(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
 }

@@ -82,7 +82,7 @@ function parsed(line) {
 }
 
 // Nothing for what only counts, and for calls that went well.
-function inWords(said, tools) {
+export function inWords(said, tools = new Map()) {
   switch (said.kind) {
     case "started":
       return `started${said.model ? ` with ${said.model}` : ""}${said.version ? `, version ${said.version}` : ""}`;

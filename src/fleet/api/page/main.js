@@ -2,6 +2,7 @@
 import { closeAdd, wireAdd } from "./add.js";
 import { dropToken, hasToken, learnWho, me, onRefused, Problem, redeem, setToken, takeCode } from "./api.js";
 import { boardPage } from "./board.js";
+import { costPage } from "./cost.js";
 import { byId, put, say } from "./dom.js";
 import { Feed } from "./feed.js";
 import { connection, isLive, seen, showConnection, tellProblem, unseen } from "./head.js";
@@ -10,19 +11,20 @@ import { forget, settled } from "./recent.js";
 import { refine, route } from "./route.js";
 import { Refresher } from "./refresh.js";
 import { runPage, runsPage } from "./runs.js";
+import { forgetSpent, lookSpent } from "./spent.js";
 import { onDone } from "./steer.js";
 import { taskPage } from "./task.js";
 import { tasksPage } from "./tasks.js";
 import { tick } from "./words.js";
 
-const PAGES = { board: boardPage, tasks: tasksPage, task: taskPage, runs: runsPage, run: runPage };
+const PAGES = { board: boardPage, tasks: tasksPage, task: taskPage, runs: runsPage, run: runPage, cost: costPage };
 const shown = { page: null, name: "" };
 const AGAIN_MS = 2000;
 
 const refresher = new Refresher(async () => {
   const { page } = shown;
   if (!page) return Infinity;
-  const every = await page.look();
+  const [every] = await Promise.all([page.look(), lookSpent()]);
   if (page === shown.page) seen();
   return every;
 }, failed);
@@ -108,6 +110,7 @@ function askForToken(problem) {
   feed?.stop();
   Object.assign(shown, { page: null, name: "" });
   forget();
+  forgetSpent();
   put(byId("main"));
   connection("refused", problem);
   document.body.classList.add("outside");

@@ -1,6 +1,6 @@
 // Owns what needs a person: questions with a box for the answer, results to judge, what failed or waits, ill hosts.
 import { me } from "./api.js";
-import { h, mark, put, Rows } from "./dom.js";
+import { h, mark, redraw, Rows, say } from "./dom.js";
 import { fits, href } from "./route.js";
 import { Controls, deedsOf } from "./steer.js";
 import { Section } from "./table.js";
@@ -70,7 +70,8 @@ function about(id, title, text, at) {
 
 function card(item) {
   const ofHost = item.kind === "host" || item.kind === "queue";
-  const head = h("div", { class: "card-head" });
+  const [about, since] = [h("span", { class: "card-about" }), h("span")];
+  const head = h("div", { class: "card-head" }, about, since);
   const text = h("p", { class: "card-text" });
   const controls = new Controls(item.id);
   const element = h(
@@ -83,21 +84,23 @@ function card(item) {
   );
   mark(element, ofHost ? "data-host" : "data-task", item.id);
   const show = (found) => {
-    const title = ofHost ? h("b", {}, found.title) : h("a", { href: href("task", { id: found.id }) }, found.title);
-    const who = found.asked_by && h("span", { class: "quiet" }, found.asked_by);
-    put(
-      head,
-      state(LOOKS[found.kind] ?? "blocked", found.kind),
-      title,
-      !ofHost && h("code", {}, found.id),
-      who,
-      ago(found.asked_at),
-    );
-    put(text, found.text);
+    redraw(about, [found.kind, found.title, found.id, found.asked_by], titled);
+    redraw(since, found.asked_at, ago);
+    say(text, found.text);
     if (ofHost || !me.operates) return;
     const deeds = deedsOf(STATES[found.kind] ?? "blocked", found.kind);
     controls.show(deeds.filter((name) => name !== "answer"));
     if (deeds.includes("answer")) controls.stand("answer");
   };
   return { element, show };
+}
+
+function titled([kind, title, id, asker]) {
+  const ofHost = kind === "host" || kind === "queue";
+  return [
+    state(LOOKS[kind] ?? "blocked", kind),
+    ofHost ? h("b", {}, title) : h("a", { href: href("task", { id }) }, title),
+    !ofHost && h("code", {}, id),
+    asker && h("span", { class: "quiet" }, asker),
+  ];
 }

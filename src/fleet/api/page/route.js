@@ -1,8 +1,10 @@
 // Owns the address: which page is shown, and the filters, all in the fragment so that a link leads back to them.
 
-const PAGES = new Set(["board", "tasks", "task", "runs", "run"]);
+const PAGES = new Set(["board", "tasks", "task", "runs", "run", "cost"]);
 
-// {page, id, tab, text, state}. What makes no sense leads to the board.
+const FILTERS = ["text", "state", "by", "since"];
+
+// {page, id, tab} and the filters. What makes no sense leads to the board.
 export function route() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [page = "board", id = "", tab = ""] = path.split("/").map(decoded);
@@ -11,16 +13,14 @@ export function route() {
     page: PAGES.has(page || "board") ? page || "board" : "board",
     id,
     tab,
-    text: filters.get("text") ?? "",
-    state: filters.get("state") ?? "",
+    ...Object.fromEntries(FILTERS.map((name) => [name, filters.get(name) ?? ""])),
   };
 }
 
-export function href(page, { id = "", tab = "", text = "", state = "" } = {}) {
+export function href(page, { id = "", tab = "", ...wanted } = {}) {
   const path = [page === "board" ? "" : page, id, tab].filter(Boolean).map(encodeURIComponent).join("/");
   const filters = new URLSearchParams();
-  if (text) filters.set("text", text);
-  if (state) filters.set("state", state);
+  for (const name of FILTERS) if (wanted[name]) filters.set(name, wanted[name]);
   return `#/${path}${filters.size ? `?${filters}` : ""}`;
 }
 

@@ -1,5 +1,5 @@
 // Owns tables of the page: a section with a heading and its count, and rows that follow their items, not all at once.
-import { byId, h, mark, put, Rows, say } from "./dom.js";
+import { byId, h, mark, redraw, Rows, say } from "./dom.js";
 import { Controls } from "./steer.js";
 
 const AT_FIRST = 50;
@@ -9,6 +9,7 @@ const FURTHER = 50;
 // say so: that nothing is there is something to be known.
 export class Section {
   constructor(name, title, empty, most = AT_FIRST) {
+    this.title = h("span", {}, title);
     this.number = h("span", { class: "number" }, "…");
     this.nothing = h("p", { class: "empty", hidden: true }, empty);
     this.misfit = h("p", { class: "empty", hidden: true });
@@ -24,7 +25,7 @@ export class Section {
     this.element = h(
       "section",
       { "data-section": name, "aria-label": title },
-      h("h2", {}, title, " ", this.number),
+      h("h2", {}, this.title, " ", this.number),
       this.nothing,
       this.misfit,
       this.inside,
@@ -62,8 +63,8 @@ export class Section {
   }
 }
 
-// A section that is a table. A column is {label, kind, of, draw}: `of(item)` is what it depends on, `draw` makes nodes
-// of that, when it differs. `about(item)` gives the attributes of a row, `deeds(item)` what can be done to it.
+// A section that is a table. A column is {label, kind, of, draw, under}: `of(item)` is what it depends on, `draw` makes
+// nodes of that, when it differs; `under(item)` is a text on a line of its own. `about(item)` gives the attributes of a row, `deeds(item)` what can be done to it.
 export class Table extends Section {
   constructor({ name, title, empty, columns, keyOf = (item) => item.id, about, deeds = null }) {
     super(name, title, empty);
@@ -84,18 +85,18 @@ export class Table extends Section {
 
   row(item) {
     const cells = this.columns.map(({ label, kind = "" }) => h("td", { class: kind, "data-label": label }));
-    const told = cells.map(() => null);
+    const places = this.columns.map(({ under }, index) => (under ? lines(cells[index]) : [cells[index]]));
     const line = h("tr", { class: "facts" }, cells);
     const element = h("tbody", { class: "row", tabindex: -1 }, line);
     const controls = this.deeds && this.controls(item, element, line);
     const show = (found) => {
       for (const [name, value] of Object.entries(this.about(found))) mark(element, name, String(value));
-      this.columns.forEach(({ of, draw = (text) => text }, index) => {
-        const value = of(found);
-        const text = JSON.stringify(value);
-        if (text === told[index]) return;
-        told[index] = text;
-        put(cells[index], draw(value));
+      this.columns.forEach(({ of, draw = (text) => text, under }, index) => {
+        const [place, below] = places[index];
+        redraw(place, of(found), draw);
+        if (!below) return;
+        say(below, under(found));
+        mark(below, "title", under(found));
       });
       controls?.show(this.deeds(found));
     };
@@ -111,4 +112,11 @@ export class Table extends Section {
     element.append(open);
     return controls;
   }
+}
+
+// A cell of two lines.
+function lines(cell) {
+  const places = [h("div", { class: "one-line" }), h("div", { class: "one-line under" })];
+  cell.append(...places);
+  return places;
 }
