@@ -86,6 +86,7 @@ def terms_in_words(terms: Terms) -> list[str]:
         "budget_idle_seconds": budget.idle_seconds,
         "budget_pause": "true" if budget.pause else None,
         "timeout_seconds": terms.timeout_seconds,
+        "max_output_mb": terms.max_output_mb,
         "max_attempts": terms.retry.max_attempts if terms.retry else None,
         "retry_safe": None if terms.retry_safe else "false",
     }

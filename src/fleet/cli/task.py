@@ -36,7 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[],
         help="for set: coder=, model=, cwd=, priority=; budget_tokens=, budget_tool_calls=, budget_seconds=,"
-        " budget_usd=, budget_idle_seconds=, budget_pause=; timeout_seconds=, max_attempts=, retry_safe=",
+        " budget_usd=, budget_idle_seconds=, budget_pause=; timeout_seconds=, max_output_mb=, max_attempts=,"
+        " retry_safe=",
     )
 
 

@@ -67,6 +67,13 @@ class Supervisor(Section, frozen=True, kw_only=True):
         int,
         Meta(ge=0, le=2592000, description="How long a session may be silent while no tool runs; 0 means for ever."),
     ] = 1800
+    max_output_mb: Annotated[
+        int, Meta(ge=0, le=10**6, description="MB that a session may print; then it is ended as over budget; 0: any.")
+    ] = 1000
+    max_log_mb: Annotated[
+        int,
+        Meta(ge=0, le=10**6, description="MB that a session may add to its log; past that its end is added; 0: any."),
+    ] = 100
     budget_tokens: Annotated[
         int,
         Meta(

@@ -23,7 +23,7 @@ BUDGET = {
     "budget_idle_seconds": "idle_seconds",
     "budget_pause": "pause",
 }
-TERMS = ("timeout_seconds", "max_attempts", "retry_safe")
+TERMS = ("timeout_seconds", "max_output_mb", "max_attempts", "retry_safe")
 KEYS = (*TEXTS, "priority", *BUDGET, *TERMS)
 
 

@@ -13,8 +13,15 @@ from fleet.hosts.session import HostedSession
 class Followed(Protocol):
     """One session that is followed. What is not known yet reads as nothing new: silence is no evidence of anything."""
 
+    @property
+    def printed(self) -> int:
+        """How many bytes it has printed, as far as that is known here."""
+
     async def read(self, cursor: int, *, ended: bool = False) -> Read:
         """The next lines from the cursor on, which never goes back. `ended`: nothing more can come; asks the host."""
+
+    def pass_over(self) -> None:
+        """Nothing more is read but at the end: what comes until then need not be kept."""
 
     async def exit(self) -> Exit | None:
         """The record of its end; once it is there, `read` and `requests` know all that was before it."""

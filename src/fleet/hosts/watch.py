@@ -61,7 +61,7 @@ class _Seen:
         self._watch = watch
         self._hosted = hosted
         self._stdout, self._exit = f"{hosted.directory}/stdout", f"{hosted.directory}/exit"
-        self._size = cursor
+        self._size = self.printed = cursor
         self._request = self._path_of(requests + 1)
         self._record: Exit | None = None
         self._ended = False
@@ -72,6 +72,9 @@ class _Seen:
         got = await self._hosted.read(cursor, ended=ended)
         self._size = got.cursor
         return got
+
+    def pass_over(self) -> None:
+        """Nothing is kept: it stands in its file."""
 
     async def exit(self) -> Exit | None:
         """Read only when the look has found one, or one that may have been completed since."""
@@ -112,7 +115,7 @@ class _Seen:
         except OSError:
             size = self._size
         if size != self._size:
-            self._size = size
+            self._size = self.printed = size
             self.wake()
         if at_requests and os.access(self._request, os.F_OK):
             self.wake()

@@ -23,7 +23,7 @@ from fleet.hosts.transport import Transport
 SETTLE_SECONDS = 0.05  # sessions that begin together are taken into one opening of the channel
 SILENT_SECONDS = 20.0  # the far side says something every five
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0)
-MOST_UNREAD = 4 * LONGEST_LINE  # of all sessions; beyond it the channel waits
+MOST_UNREAD = 8 * LONGEST_LINE  # of all sessions; beyond it the channel waits
 CHUNK = 1 << 20  # of lines, handed out at once
 LONGEST_HEADER = 512
 HEADER = re.compile(rb"([a-z]+) ([A-Za-z0-9._-]+) ([0-9]+) ([0-9]+)")
@@ -142,21 +142,33 @@ class _Watched:
         self._cursor = cursor  # where the data begins: what is before it was read
         self._data = bytearray()
         self._after = requests  # that request was dealt with, as were those before it
+        self._passes = False  # over what comes: nobody will read it but at the end, from the host itself
         self._requests: list[Request] = []
         self._exit: Exit | None = None
         self._changed = asyncio.Event()
 
+    @property
+    def printed(self) -> int:
+        return self._cursor + len(self._data)
+
     async def read(self, cursor: int, *, ended: bool = False) -> Read:
         """The next lines. At the end the host itself is asked, unless its record of the end said that all is here."""
+        if self._passes:
+            return await self._hosted.read(cursor, ended=True) if ended else Read((), cursor)
         self._drop(cursor)
-        if b"\n" in self._data or len(self._data) >= LONGEST_LINE:
-            cut = self._data.rfind(b"\n", 0, CHUNK) + 1 or self._data.find(b"\n") + 1 or len(self._data)
-            return split_lines(cursor, bytes(self._data[:cut]), rest=b"\n" not in self._data)
+        cut = self._data.rfind(b"\n", 0, CHUNK) + 1 or self._data.find(b"\n", 0, LONGEST_LINE) + 1
+        if cut or len(self._data) >= LONGEST_LINE:
+            piece = bytes(self._data[: cut or LONGEST_LINE])
+            return split_lines(cursor, piece, rest=not cut, more=len(self._data) > len(piece))
         if not ended:
             return Read((), cursor)
         if self._exit is not None and self._exit.swept:
             return split_lines(cursor, bytes(self._data), rest=True)
         return await self._hosted.read(cursor, ended=True)
+
+    def pass_over(self) -> None:
+        self._passes = True
+        self._drop(self.printed)
 
     async def exit(self) -> Exit | None:
         return self._exit
@@ -188,17 +200,19 @@ class _Watched:
     def place(self) -> tuple[str, str, str]:
         """How far it is known, for the far side."""
         told = self._requests[-1].number if self._requests else self._after
-        return self.session, str(self._cursor + len(self._data)), str(told)
+        return self.session, str(self.printed), str(told)
 
     def take(self, frame: Frame) -> None:
         match frame.kind:
             case "out":
-                known = self._cursor + len(self._data) - frame.offset
+                known = self.printed - frame.offset
                 if known < 0:
                     raise TransportError(f"the watch on the host left out a part of session {self.session}")
                 new = frame.data[known:]
                 self._data += new
                 self._watcher._counted(len(new))
+                if self._passes:
+                    self.pass_over()
             case "request":
                 told = self._requests[-1].number if self._requests else self._after
                 if frame.offset == told + 1:

@@ -71,6 +71,10 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """How far the reading of a session's output has come. Not in the ledger: it changes with every line."""
 
     cursor: int = 0  # the next byte of stdout to read
+    long_line: int = 0  # of a line that is too long to be read as one: its bytes so far
+    left_out: int = 0  # bytes of such lines that are not in its log
+    logged: int = 0  # bytes that it added to the log of its task
+    full_from: int | None = None  # from this byte of stdout on nothing was logged; its last words follow at its end
     usage: Usage = Usage()
     context_tokens: int = 0
     peak_context_tokens: int = 0

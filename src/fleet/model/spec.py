@@ -159,6 +159,13 @@ class TaskSpec(Part, frozen=True, kw_only=True):
     timeout_seconds: Annotated[
         Seconds | None, Meta(description="How long one session may run; then a timeout receipt.")
     ] = None
+    max_output_mb: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
+        Meta(
+            description="Megabytes that one session may print, to stdout and to stderr each; then it is ended, and the"
+            " budget's `on_exceeded` says what follows. Else as the settings say."
+        ),
+    ] = None
     retry_policy: Annotated[RetrySpec | None, Meta(description="How often it is tried; else as the settings say.")] = (
         None
     )
@@ -230,6 +237,7 @@ class TaskSpec(Part, frozen=True, kw_only=True):
             command=command_line(self.command),
             budget=self.budget.budget(),
             timeout_seconds=self.timeout_seconds,
+            max_output_mb=self.max_output_mb,
             retry=self.retry_policy.policy() if self.retry_policy else None,
             retry_safe=self.retry_safe,
             expected_artifacts=self.expected_artifacts,

@@ -46,6 +46,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     command: str | None = None  # the worker is this command, not a coder
     budget: Budget = Budget()
     timeout_seconds: int | None = None  # of one session
+    max_output_mb: int | None = None  # that one session may print
     retry: RetryPolicy | None = None
     retry_safe: bool = True
     expected_artifacts: tuple[str, ...] = ()

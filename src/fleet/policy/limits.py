@@ -12,7 +12,8 @@ from fleet.model.receipt import Usage
 from fleet.model.session import Progress, Session
 from fleet.model.terms import Budget, Terms
 
-MICRO = 1_000_000
+MICRO = MEGA = 1_000_000
+OUTPUT = "output_mb"  # the bound on what one session may print
 TIMED = frozenset({"timeout", "seconds", "idle_seconds"})  # the bounds that make a receipt say timeout
 
 
@@ -22,7 +23,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     seconds: int = 0
     idle_seconds: int = 0
     context_pct: int = 90
+    output_mb: int = 0
+    log_mb: int = 0
     budget: Budget = Budget()
+
+    @property
+    def output_bytes(self) -> int:
+        """What it may print, to stdout and to stderr each."""
+        return self.output_mb * MEGA
+
+    @property
+    def log_bytes(self) -> int:
+        """What it may add to the log of its task."""
+        return self.log_mb * MEGA
 
 
 class Used(msgspec.Struct, frozen=True):
@@ -59,13 +72,20 @@ def limits_of(terms: Terms, configured: Supervisor) -> Limits:
         seconds=configured.timeout_seconds if terms.timeout_seconds is None else terms.timeout_seconds,
         idle_seconds=configured.idle_seconds,
         context_pct=configured.context_pressure_threshold_pct,
+        output_mb=configured.max_output_mb if terms.max_output_mb is None else terms.max_output_mb,
+        log_mb=configured.max_log_mb,
         budget=budget,
     )
 
 
 def verifier_limits(timeout_seconds: int, configured: Supervisor) -> Limits:
     """A verifier has its own time, and nothing of the budget of the work that it judges."""
-    return Limits(seconds=timeout_seconds, context_pct=configured.context_pressure_threshold_pct)
+    return Limits(
+        seconds=timeout_seconds,
+        context_pct=configured.context_pressure_threshold_pct,
+        output_mb=configured.max_output_mb,
+        log_mb=configured.max_log_mb,
+    )
 
 
 def used_by(sessions: Iterable[Session]) -> Used:
@@ -86,6 +106,7 @@ def exceeded(
     idle_ms: int,
     in_tool: bool,
     window: int | None,
+    printed: int = 0,
     before: Used = NOTHING,
 ) -> Exceeded | None:
     """The first bound that is crossed. Silence while a tool runs is work, not idleness."""
@@ -93,6 +114,8 @@ def exceeded(
     over = overdrawn(budget, before.usage.plus(progress.usage))
     if over is not None:
         return over
+    if (said := overflown(limits, max(printed, progress.cursor))) is not None:
+        return said
     if limits.seconds and elapsed_ms > limits.seconds * 1000:
         return Exceeded("budget", f"it ran longer than {limits.seconds} s", "timeout")
     if budget.max_seconds and before.running_ms + elapsed_ms > budget.max_seconds * 1000:
@@ -107,6 +130,16 @@ def exceeded(
         share = progress.context_tokens * 100 // window
         return Exceeded("context", f"its context is {share} % full, past the limit of {limits.context_pct} %")
     return None
+
+
+def overflown(limits: Limits, printed: int) -> Exceeded | None:
+    """Whether it printed more than a session may. Its host ends it for that too, also while nobody looks."""
+    return too_much_printed(limits) if limits.output_mb and printed > limits.output_bytes else None
+
+
+def too_much_printed(limits: Limits) -> Exceeded:
+    """That it did."""
+    return Exceeded("budget", f"it printed more than {limits.output_mb:,} MB (max_output_mb)", OUTPUT)
 
 
 def overdrawn(budget: Budget, usage: Usage) -> Exceeded | None:

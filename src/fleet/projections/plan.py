@@ -153,6 +153,8 @@ def _enforced(task: TaskSpec) -> Iterator[Enforced]:
         yield Enforced("isolation", "in a git worktree of its own; your checkout stays as it is until `fleet land`")
     if task.timeout_seconds:
         yield Enforced("timeout_seconds", f"a session is ended after {task.timeout_seconds} s, with a timeout receipt")
+    if task.max_output_mb:
+        yield Enforced("max_output_mb", f"a session that prints more than {task.max_output_mb:,} MB is ended")
     then = "waits for a person" if budget.on_exceeded == "pause" else "fails"
     for name in ("max_tokens", "max_tool_calls", "max_seconds", "max_usd", "idle_seconds"):
         if getattr(budget, name) is not None:

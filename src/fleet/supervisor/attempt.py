@@ -65,6 +65,7 @@ class Attempt:
         self._attended_at = 0.0  # by the loop's clock: when its host may last have been told that it is attended
         self._heard_at = 0.0  # when its host was last heard, where that is another machine
         self.abandoned = False  # by a person: its host is not asked again
+        self.left_out = 0  # bytes of its output that are not in its log; known when all was read
 
     @cached_property
     def before(self) -> Used:

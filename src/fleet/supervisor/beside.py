@@ -8,8 +8,7 @@ from functools import partial
 from fleet.coders.coder import Aside, SupportsAside
 from fleet.model.stream import AnySaid
 from fleet.supervisor.attempt import Attempt
-from fleet.supervisor.counting import counted
-from fleet.supervisor.house import now_ms
+from fleet.supervisor.keeping import Keeper
 
 EVERY_SECONDS = 2.0
 PIECE, LONGEST = 1 << 20, 1 << 24  # bytes read at once; a line that is longer than that is never reached
@@ -18,8 +17,9 @@ PIECE, LONGEST = 1 << 20, 1 << 24  # bytes read at once; a line that is longer t
 class Beside:
     """The file of one session. How far it has been read is part of the parser's state, and committed with it."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: Attempt, keeper: Keeper) -> None:
         self._attempt = attempt
+        self._keeper = keeper
         self._coder = attempt.coder if isinstance(attempt.coder, SupportsAside) else None  # asked once: it is dear
         self._path = ""
         self._due = 0.0
@@ -49,9 +49,7 @@ class Beside:
         for line in lines:
             attempt.state, more = coder.parse_aside(attempt.state, line)
             said += more
-        for each in said:
-            attempt.progress = counted(attempt.progress, each)
-        attempt.record.add([(attempt.progress.cursor, each) for each in said], now_ms())
+        self._keeper.keep([(attempt.progress.cursor, each) for each in said])
         attempt.keep_state(attempt.state)
         await attempt.commit()
         return len(data) >= PIECE

@@ -129,6 +129,9 @@ def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Out
         outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its process is gone and left no record of its end")
     if seen is not None and seen.cause is Cause.UNATTENDED and outcome.kind is not OutcomeKind.OK:
         outcome = Outcome(kind=OutcomeKind.TRANSIENT, reason="its host ended it, as nobody could attend it")
+    if seen is not None and seen.cause is Cause.CAP:
+        over = limits.too_much_printed(attempt.limits)
+        outcome = Outcome(kind=OutcomeKind.BUDGET, reason=over.reason, bound=over.bound)
     if stopped is not None and verb == "limit":
         outcome = replace(outcome, reason=stopped.reason, bound=stopped.bound)
     if outcome.kind is OutcomeKind.OK:
@@ -150,6 +153,7 @@ def _not_there(attempt: Attempt, code: int | None, stderr: str) -> Outcome | Non
 def _within_budget(attempt: Attempt, outcome: Outcome) -> Outcome:
     """A session may be over before its last words are counted: the budget holds all the same."""
     over = limits.overdrawn(attempt.limits.budget, attempt.before.usage.plus(attempt.progress.usage))
+    over = over or limits.overflown(attempt.limits, attempt.progress.cursor)
     if over is None:
         return outcome
     return Outcome(kind=OutcomeKind.BUDGET, reason=f"it ended well, but {over.reason}", bound=over.bound)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from fleet.model import stream as st
 from fleet.model.session import Progress
 
 
-def counted(progress: Progress, said: st.AnySaid) -> Progress:
-    """The counters after one more thing said."""
+def counted(progress: Progress, said: Iterable[st.AnySaid]) -> Progress:
+    """The counters after some more things said."""
+    events = 0
+    for each in said:
+        events += 1
+        if not isinstance(each, st.Text | st.Thinking):  # most are words, which change no other counter
+            progress = _counted(progress, each)
+    usage = replace(progress.usage, events=progress.usage.events + events)
+    return replace(progress, usage=usage)
+
+
+def _counted(progress: Progress, said: st.AnySaid) -> Progress:
     usage = progress.usage
-    usage = replace(usage, events=usage.events + 1)
     match said:
         case st.Used():
             usage = replace(

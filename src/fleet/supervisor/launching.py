@@ -66,12 +66,13 @@ async def launch(attempt: Attempt) -> None:
 
 
 def _rules(attempt: Attempt) -> Rules:
-    """What the runner sees to by itself: a host that would sleep is kept awake no longer than the session may run, and
-    one that agreed to it ends an agent that nobody attends."""
+    """What the runner sees to by itself: a host that would sleep is kept awake no longer than the session may run, one
+    that agreed to it ends an agent that nobody attends, and every host ends one that prints without end."""
     seconds = attempt.limits.seconds or DEFAULT_RULES.awake_seconds
     dead_man = attempt.site.reach.dead_man_seconds if attempt.site.reach is not None else 0
     awake = min(seconds, DEFAULT_RULES.awake_seconds)
-    return replace(DEFAULT_RULES, awake_seconds=awake, dead_man_seconds=dead_man)
+    printed = attempt.limits.output_bytes
+    return replace(DEFAULT_RULES, awake_seconds=awake, dead_man_seconds=dead_man, most_output_bytes=printed)
 
 
 async def _inputs(attempt: Attempt) -> list[InputFile]:

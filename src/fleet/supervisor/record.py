@@ -60,23 +60,25 @@ class StreamRecord:
                 self._known = _identity(new.fileno())
             copy.replace(self._path)
 
-    def add(self, said: Iterable[tuple[int, AnySaid]], now: int) -> None:
-        """Append what was said at each place."""
+    def add(self, said: Iterable[tuple[int, AnySaid]], now: int) -> int:
+        """Append what was said at each place. How many bytes that came to."""
         lines = [
             msgspec.json.encode({"session": self._session, "offset": offset, "at": now, "said": each})
             for offset, each in said
         ]
         if not lines:
-            return
+            return 0
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             if self._known is not None and self._known != _identity(file):
                 raise Overtaken(f"the log of session {self._session} is another's")
-            data = memoryview(b"\n".join(lines) + b"\n")
-            while data:
-                data = data[os.write(file, data) :]
+            data = b"\n".join(lines) + b"\n"
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(file, rest) :]
             if self._shared:
                 self._known = _identity(file)
+            return len(data)
         finally:
             os.close(file)
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from fleet.errors import NotFound, NotStarted, TransportError, UsageError
-from fleet.hosts.facts import HostState
+from fleet.hosts.facts import Cause, HostState
 from fleet.hosts.follower import Followed
-from fleet.hosts.lines import Line
-from fleet.model import stream as st
 from fleet.model.receipt import Verdict
 from fleet.model.session import Ending, Session
 from fleet.model.states import Result, SessionState, Source
@@ -27,10 +24,10 @@ from fleet.supervisor import verifying
 from fleet.supervisor.attempt import Attempt, CutShort, Unattended
 from fleet.supervisor.beside import Beside
 from fleet.supervisor.concluding import conclude, cut_short, give_up, refuse_over_budget, settle
-from fleet.supervisor.counting import counted
 from fleet.supervisor.dispatch import Dispatch, NeedsPerson, Occupied
-from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.house import House
 from fleet.supervisor.interactive import Interactive
+from fleet.supervisor.keeping import Keeper
 from fleet.supervisor.launching import launch
 from fleet.supervisor.lookout import OVER, Lookout
 from fleet.supervisor.requests import Requests
@@ -50,10 +47,13 @@ class SessionRunner:
         self.house = house
         self.attempt = Attempt(house, task, session)
         self._requests = Requests(house, task, session, self.attempt.hosted)
-        self._beside = Beside(self.attempt)
+        self._keeper = Keeper(self.attempt)
+        self._beside = Beside(self.attempt, self._keeper)
         self._interactive = Interactive(self.attempt)
         self._followed: Followed | None = None
         self._stopped = False
+        self._more = False  # what was read last was not all there is
+        self._capped = False  # its host ended it, since it printed too much
         self._lookout = Lookout(self.attempt)
 
     @property
@@ -168,7 +168,8 @@ class SessionRunner:
         self.attempt.recall_state()
         if not self.house.alone:
             await self.attempt.commit()  # who has lost it meanwhile leaves the log as it is
-        self.attempt.record.rewind(self.attempt.progress.cursor)
+        full_from = self.attempt.progress.full_from
+        self.attempt.record.rewind(self.attempt.progress.cursor if full_from is None else full_from)
         if self.attempt.dispatch is not None:
             try:
                 await self._hand_over(self.attempt.dispatch)
@@ -184,6 +185,7 @@ class SessionRunner:
         finally:
             self._followed.close()
             self._followed = None
+        await self._keeper.finish()
         await conclude(self.attempt)
 
     async def _hand_over(self, dispatch: Dispatch) -> None:
@@ -215,6 +217,7 @@ class SessionRunner:
             attempt.heed_abandon()
             exit_record = await attempt.safely(followed.exit())
             ended = ended or (exit_record is not None and exit_record.swept)
+            self._capped = exit_record is not None and exit_record.cause is Cause.CAP
             self._lookout.looks()
             moved = await self._read(followed, ended=ended)
             moved |= await self._deal_with_requests(followed, ended=ended)
@@ -233,14 +236,17 @@ class SessionRunner:
             if not self._lookout.is_host_silent():
                 await attempt.attend()
                 if self.wish is None:
-                    self._enforce_limits()
+                    self._enforce_limits(followed)
             if self.wish is not None and not self._stopped and exit_record is None:
                 await self._stop(self.wish)
-            await followed.changed(LOOK_SECONDS)
+            if not self._more:
+                await followed.changed(LOOK_SECONDS)
 
     async def _read(self, followed: Followed, *, ended: bool) -> bool:
         """The next lines, parsed and committed with the cursor. True: there may be more."""
-        attempt = self.attempt
+        attempt, self._more = self.attempt, False
+        if self._has_printed_too_much(followed) and not await self._may_read_on(followed, ended=ended):
+            return False
         got = await attempt.safely(followed.read(attempt.progress.cursor, ended=ended))
         if got is None:
             await attempt.pause_after_silence()
@@ -248,24 +254,31 @@ class SessionRunner:
         if got.cursor == attempt.progress.cursor:
             return False
         self.house.at("read")
-        now = now_ms()
-        said: list[tuple[int, st.AnySaid]] = []
-        for line in got.lines:
-            said += [(line.offset, each) for each in self._parse(line)]
-        for _, each in said:
-            attempt.progress = counted(attempt.progress, each)
-        attempt.record.add(said, now)
+        self._keeper.take(got.lines, got.cursor)
         self.house.at("logged")
-        attempt.progress = replace(attempt.progress, cursor=got.cursor, last_output_at=now)
+        self._more = got.more
         self._lookout.speaks()
-        attempt.keep_state(attempt.state)
         await attempt.commit()
         self.house.at("recorded")
         return True
 
-    def _parse(self, line: Line) -> tuple[st.AnySaid, ...]:
-        self.attempt.state, said = self.attempt.coder.parse(self.attempt.state, line.data)
-        return said
+    def _has_printed_too_much(self, followed: Followed) -> bool:
+        """As far as it was read; or all in all, where there is no room for it in its log either."""
+        bounds, progress = self.attempt.limits, self.attempt.progress
+        if limits.overflown(bounds, progress.cursor):
+            return True
+        over = self._capped or limits.overflown(bounds, followed.printed) is not None
+        return over and progress.full_from is not None
+
+    async def _may_read_on(self, followed: Followed, *, ended: bool) -> bool:
+        """Of what it printed beyond its bound only the end is read, once it has ended: there may be any amount."""
+        if not ended:
+            followed.pass_over()
+            return False
+        seen = await self._lookout.until_known()
+        if await self.attempt.insist(partial(self._keeper.skip, seen.stdout_bytes)):
+            await self.attempt.commit()
+        return True
 
     async def _stop(self, wish: Wish) -> None:
         """End the agent and all it started. What was intended is kept first, so that a crash does not forget it."""
@@ -292,7 +305,7 @@ class SessionRunner:
         attempt.progress = after
         return True
 
-    def _enforce_limits(self) -> None:
+    def _enforce_limits(self, followed: Followed) -> None:
         crossed = limits.exceeded(
             self.attempt.limits,
             self.attempt.progress,
@@ -300,6 +313,7 @@ class SessionRunner:
             idle_ms=self._lookout.idle_ms,
             in_tool=self.attempt.progress.tools_running > 0,
             window=self.attempt.progress.context_window or self.attempt.coder.context_limit(self.session.model),
+            printed=followed.printed,
             before=self.attempt.before,
         )
         if crossed is not None:

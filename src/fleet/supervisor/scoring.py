@@ -39,10 +39,11 @@ async def checked(attempt: Attempt, verdict: Verdict, code: int | None) -> Verdi
     parts = settled_now(declared) if declared is not None and passing else []
     gathered = await _gathered(attempt, code, wanted(parts, load_scorer))
     after = await commit_of(attempt)
+    left_out = (f"log: {attempt.left_out:,} bytes of its output are left out of it",) if attempt.left_out else ()
     verdict = replace(
         verdict,
         artifacts=gathered.artifacts,
-        evidence=(*verdict.evidence, *gathered.notes),
+        evidence=(*verdict.evidence, *gathered.notes, *left_out),
         exit_code=code,
         commit_before=attempt.progress.commit_before,
         commit_after=after,

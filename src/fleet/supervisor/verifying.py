@@ -13,6 +13,7 @@ from fleet.model.receipt import ArtifactRef, Awaits, Receipt, Score, Verdict
 from fleet.model.scorer import Command
 from fleet.model.states import Result, Source
 from fleet.policy import ending
+from fleet.policy.limits import OUTPUT
 from fleet.policy.redaction import redact
 from fleet.policy.verdict import Work, still_known
 from fleet.scorers.scorer import Evidence, TextSeen, broken
@@ -90,7 +91,8 @@ def _score(attempt: Attempt, outcome: Outcome, evidence: Evidence) -> Score:
     kind = _awaits(attempt).kind
     if attempt.progress.asked_kind:
         return replace(broken(kind, f"the verifier asked a person: {redact(attempt.progress.asked_text)}"), at=at)
-    if kind != "command" and outcome.kind is not K.OK and not evidence.timed_out:
+    by_words = kind != "command" or outcome.bound == OUTPUT  # else by its exit code
+    if by_words and outcome.kind is not K.OK and not evidence.timed_out:
         return replace(broken(kind, f"the verifier failed: {redact(outcome.reason)}"), at=at)
     return scores_of(attempt, [(at, attempt.leaf)], evidence)[0]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.hosts import lines
-from fleet.hosts.lines import Line, read_lines
+from fleet.hosts.lines import LONGEST_LINE, MOST_LINES, TAIL, Line, read_lines, tail_start
 from fleet.hosts.transport import Completed
 
 BYTES = st.lists(st.sampled_from([b"\n", b"a", b"\r", b"\x85", b"\0", b"\xff", b"bcd"]), max_size=60).map(b"".join)
@@ -73,13 +73,61 @@ def test_an_endless_line_comes_in_pieces() -> None:
     """A line that is longer than memory should bear is handed out in pieces, and no byte of it is lost."""
 
     async def scene() -> tuple[bytes, int]:
-        file = GrowingFile(b"x" * (lines.LONGEST_LINE + 10) + b"\nend\n")
+        file = GrowingFile(b"x" * (LONGEST_LINE + 10) + b"\nend\n")
         file.there = len(file.data)
-        first = await read_lines(file, "f", 0, chunk=lines.LONGEST_LINE)
-        assert [line.whole for line in first.lines] == [False]
+        first = await read_lines(file, "f", 0)
+        assert [(len(line.data), line.whole, first.more) for line in first.lines] == [(LONGEST_LINE, False, True)]
         second = await read_lines(file, "f", first.cursor)
         return b"".join(line.data for line in (*first.lines, *second.lines)), second.cursor
 
     data, cursor = asyncio.run(scene())
-    assert data == b"x" * (lines.LONGEST_LINE + 10) + b"end"
-    assert cursor == lines.LONGEST_LINE + 15
+    assert data == b"x" * (LONGEST_LINE + 10) + b"end"
+    assert cursor == LONGEST_LINE + 15
+
+
+def test_a_long_line_is_one_line() -> None:
+    """The result of a coder may be some megabytes long: it comes whole, though it is read in pieces."""
+    file = GrowingFile(b"x" * 5_000_000 + b"\nend\n")
+    file.there = len(file.data)
+    got = asyncio.run(read_lines(file, "f", 0))
+    assert (len(got.lines[0].data), got.lines[0].whole) == (5_000_000, True)
+
+
+def test_many_short_lines_come_in_parts() -> None:
+    """No more lines are handed out at once than memory bears, each once; that there are more is said."""
+
+    async def scene() -> tuple[list[int], int]:
+        file, cursor = GrowingFile(b"y\n" * (2 * MOST_LINES + 5)), 0
+        file.there = len(file.data)
+        counts = []
+        while (got := await read_lines(file, "f", cursor)).cursor != cursor:
+            assert got.cursor == cursor + 2 * len(got.lines)
+            counts.append(len(got.lines))
+            assert got.more == (len(counts) < 3)
+            cursor = got.cursor
+        return counts, cursor
+
+    assert asyncio.run(scene()) == ([MOST_LINES, MOST_LINES, 5], 2 * (2 * MOST_LINES + 5))
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "floor", "expected"),
+    [
+        (10, b"end\n", 0, 0),  # all of it is the end
+        (TAIL, b"end\n", TAIL - 10, TAIL - 10),
+        (TAIL // 10 * 20, b"end", 0, None),
+        (TAIL // 10 * 20, b"x" * (TAIL + 5) + b"\n", 0, TAIL // 10 * 20),  # the last line alone
+        (TAIL // 10 * 20, b"x" * (TAIL + 2 * LONGEST_LINE), 0, -1),  # none that could be read as one
+    ],
+)
+def test_where_the_last_lines_begin(before: int, last: bytes, floor: int, expected: int | None) -> None:
+    """At the beginning of a line, never further back than needed, and never before the floor."""
+    data = (b"123456789\n" * (before // 10 + 1))[:before] + last
+    file = GrowingFile(data)
+    file.there = len(data)
+    found = asyncio.run(tail_start(file, "f", floor, len(data)))
+    if expected is None:
+        assert data[found - 1 : found] == b"\n"
+        assert TAIL - 10 <= len(data) - found <= TAIL
+    else:
+        assert found == (len(data) if expected < 0 else expected)

@@ -8,7 +8,7 @@ from fleet.config.settings import Supervisor
 from fleet.model.receipt import Usage
 from fleet.model.session import Progress
 from fleet.model.terms import Budget, Terms
-from fleet.policy.limits import Limits, Used, exceeded, limits_of, used_up
+from fleet.policy.limits import Exceeded, Limits, Used, exceeded, limits_of, used_up, verifier_limits
 
 BOUNDS = Limits(seconds=60, idle_seconds=10, context_pct=90)
 
@@ -44,6 +44,21 @@ def test_a_bound_that_was_crossed_says_so() -> None:
     crossed = exceeded(BOUNDS, Progress(context_tokens=190_000), elapsed_ms=0, idle_ms=0, in_tool=False, window=200_000)
     assert crossed is not None
     assert crossed.reason == "its context is 95 % full, past the limit of 90 %"
+
+
+def test_what_was_printed_is_bounded() -> None:
+    """By what was read and by what is known to be there; a task's own bound goes before that of the settings."""
+    limits = limits_of(Terms(max_output_mb=2), Supervisor(max_output_mb=1, max_log_mb=3))
+    assert (limits.output_bytes, limits.log_bytes) == (2_000_000, 3_000_000)
+
+    def crossed(cursor: int, printed: int) -> Exceeded | None:
+        progress = Progress(cursor=cursor)
+        return exceeded(limits, progress, elapsed_ms=0, idle_ms=0, in_tool=True, window=None, printed=printed)
+
+    assert crossed(2_000_000, 2_000_000) is None
+    for over in (crossed(2_000_001, 0), crossed(0, 2_000_001)):
+        assert over == Exceeded("budget", "it printed more than 2 MB (max_output_mb)", "output_mb")
+    assert verifier_limits(9, Supervisor(max_output_mb=1)).output_bytes == 1_000_000
 
 
 USED = Usage(input_tokens=40, cached_tokens=5000, output_tokens=60, tool_calls=3, cost_microusd=250_000)
