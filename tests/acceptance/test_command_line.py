@@ -60,6 +60,21 @@ def test_unknown_commands_are_not_guessed_but_suggested(newcomer: Cli) -> None:
     assert newcomer.run("help", "redy").code == 2
 
 
+def test_a_verb_that_is_missing_or_unknown_is_told_with_those_there_are(newcomer: Cli) -> None:
+    """`fleet config get` and `fleet ledger` alone are exit 2, with the verbs to choose from."""
+    done = newcomer.run("config", "get", "model")
+    assert (done.code, done.err.splitlines()) == (
+        2,
+        [
+            "error: unknown command `fleet config get`",
+            "hint: one of: show, set, import, schema; see `fleet config --help`",
+        ],
+    )
+    done = newcomer.run("ledger")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: fleet ledger does what?")
+    assert done.err.splitlines()[1].startswith("hint: one of: tail, export, verify; ")
+
+
 def test_words_of_other_programs_lead_to_the_command(newcomer: Cli) -> None:
     """What others call it is told in our word, not by one that looks alike; each leads to a command that is there."""
     assert newcomer.run("kill", "x").err == "error: unknown command `kill`\nhint: here that is `fleet stop ID`\n"

@@ -202,6 +202,27 @@ def test_in_the_background(at_work: Cli) -> None:
     until(lambda: at_work.run("run", "status").code == 1, "the end of its supervisor")
 
 
+def test_one_task_is_waited_for(at_work: Cli) -> None:
+    """`fleet wait` takes a task too: its exit code says whether it passed, failed, or waits for a person."""
+    command = ("--coder", "command", "-d")
+    good, bad = at_work.add("good", *command, "true"), at_work.add("bad", *command, "exit 3")
+    asks, never = at_work.add("asks", *command, "fleet ask Which?"), at_work.add("never", "--needs", bad)
+    at_work.ok("task", bad, "set", "max_attempts=1")
+    at_work.ok("run", "--detach")
+    assert at_work.run("wait", good, "--timeout", "60")[:2] == (0, f"{good} is completed: exit code 0\n")
+    assert at_work.run("wait", bad, "--timeout", "60").code == 1
+    done = at_work.run("wait", asks, "--timeout", "60")
+    assert (done.code, done.out, done.err) == (
+        3,
+        f"{asks} is blocked: Which?\n",
+        f"what may be done: fleet why {asks}\n",
+    )
+    assert at_work.run("wait", never, "-q").code == 1
+    assert json.loads(at_work.run("wait", asks, "--json").out)["state"] == "blocked"
+    at_work.ok("run", "stop")
+    assert at_work.run("wait", "nope").err.startswith("error: no run or task `nope`\nhint: `fleet runs` and ")
+
+
 def test_beside_a_supervisor(at_work: Cli) -> None:
     """Where a supervisor is up the run is handed to it, and followed to its end; the lower cap holds."""
     at_work.ok("config", "set", "max_concurrent=1")

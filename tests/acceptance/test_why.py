@@ -86,3 +86,11 @@ def test_a_skipped_task_names_the_one_to_look_at(cli: Cli) -> None:
     cli.ok("stop", first)
     assert cli.json("why", second)["action"] == f"fleet why {first}"
     assert cli.json("why", first)["action"] == f"fleet restart {first}"
+
+
+def test_a_session_that_ran_too_long_is_given_more_time(cli: Cli) -> None:
+    """What may be done names the bound that was crossed: to run it again as it is would end in the same way."""
+    uid = play(cli, {"sleep": 30}, timeout_seconds=1)
+    found = cli.json("why", uid)
+    assert (found["state"], found["summary"]) == ("failed", "it ran longer than 1 s")
+    assert f"fleet task {uid} set timeout_seconds=N, then fleet restart {uid}" in found["action"]

@@ -34,6 +34,11 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors look like all other errors of Fleet."""
 
     def error(self, message: str) -> NoReturn:
+        verbs = next((each.choices for each in self._actions if each.metavar == "VERB" and each.choices), ())
+        _, wrong, said = message.partition("argument VERB: invalid choice: '")
+        if verbs and (wrong or message.endswith("required: VERB")):
+            text = f"unknown command `{self.prog} {said.partition(chr(39))[0]}`" if wrong else f"{self.prog} does what?"
+            raise UsageError(text, hint=f"one of: {', '.join(verbs)}; see `{self.prog} --help`")
         stray = message.removeprefix("unrecognized arguments: ")
         texts = [each.metavar for each in self._actions if not each.option_strings and each.metavar in TEXTS]
         quotes = ""

@@ -64,7 +64,7 @@ COMMANDS = (
     Command("bd", "queue", "bd", "the beads verbs, on Fleet's queue or on the real bd"),
     Command("run", "run", "run", "run a spec, or supervise the queue: tasks with their coders"),
     Command("runs", "run", "runs", "the runs, the newest first: how each stands, or what came of it"),
-    Command("wait", "run", "wait", "wait until a run is over; the exit code tells what came of it"),
+    Command("wait", "run", "wait", "wait until a run or a task is over; the exit code tells what came of it"),
     Command("watch", "look", "watch", "what happens, as it happens: a line in words for each event"),
     Command("top", "look", "top", "a screen to steer from: needs you, running, queued, hosts"),
     Command("logs", "look", "logs", "the tail of one task's log"),

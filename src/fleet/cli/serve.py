@@ -115,7 +115,9 @@ def _token(args: argparse.Namespace, context: Context) -> int:
     from fleet.config.tokens import Role
 
     if len(args.verb) != 2 or args.verb[0] != "token":
-        raise UsageError(f"`{' '.join(args.verb)}` is none of: token NAME", hint="see `fleet serve --help`")
+        raise UsageError(
+            f"`fleet serve {' '.join(args.verb)}` is nothing", hint="to make a token: fleet serve token NAME"
+        )
     made = tokens.add(context.home, args.verb[1], Role(args.role))
     if context.json:
         context.print_json({"name": made.name, "role": made.role, "token": made.secret})

@@ -229,4 +229,5 @@ def _retry_after(answer: httpx.Response) -> float | None:
 
 
 def _words(exc: Exception) -> str:
-    return str(exc) or type(exc).__name__
+    said = str(exc)
+    return (said.partition("] ")[2] if said.startswith("[Errno ") else said) or type(exc).__name__

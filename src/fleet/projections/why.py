@@ -9,7 +9,7 @@ from fleet.model import event as ev
 from fleet.model.outcome import REMEDIES, UNKNOWN_RESET, OutcomeKind
 from fleet.model.scorer import BY_SESSION, kind_of, leaves, scorer_of
 from fleet.model.session import Session, pool_of
-from fleet.model.states import ENDED, IN_PROGRESS, Source, TaskState
+from fleet.model.states import ENDED, IN_PROGRESS, Result, Source, TaskState
 from fleet.model.task import KEPT, Task
 from fleet.policy.ending import allowance_of
 from fleet.policy.limits import limits_of, used_by, used_up
@@ -206,7 +206,10 @@ def _summary(
 
 def _again(task: Task, sessions: list[Session], settings: Settings, restart: str) -> str:
     """How it is run again: with more to run on first, where that is what it lacks."""
-    gone = used_up(limits_of(task.terms, settings.supervisor).budget, used_by(sessions))
+    limits = limits_of(task.terms, settings.supervisor)
+    gone = used_up(limits.budget, used_by(sessions))
+    if gone is None and limits.seconds and task.result is Result.TIMEOUT and task.source is Source.TASK:
+        return f"fleet task {task.uid} set timeout_seconds=N, then {restart}"
     return f"{raise_command(task, gone)}, then {restart}" if gone else restart
 
 

@@ -50,7 +50,8 @@ def parse(data: bytes, kind: str, *, source: str, stem: str = "run") -> Document
     except RecursionError as exc:
         raise SpecError(source, [f"it is nested too deeply; at most {MOST_DEPTH} levels are taken"]) from exc
     except ValueError as exc:
-        raise SpecError(source, [f"it is not {kind.upper()}: {exc}"]) from exc
+        said = str(exc).replace(' in "<unicode string>",', " at")  # what a YAML parser calls a text that it is given
+        raise SpecError(source, [f"it is not {kind.upper()}: {said}"]) from exc
     wrong = [f"{problem.key}: {problem.text}" if problem.path else problem.text for problem in _unusable(value)]
     if wrong:
         raise SpecError(source, wrong)
