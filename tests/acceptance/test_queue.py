@@ -513,7 +513,7 @@ def test_status_of_a_run(cli: Cli) -> None:
 
 NO_HOME = [
     *(["ready"], ["show", "fleet-abc"], ["tasks"], ["task", "fleet-abc", "log"], ["logs", "fleet-abc"], ["log"]),
-    *(["status"], ["questions"], ["ledger", "tail"], ["ledger", "export"], ["ledger", "verify"]),
+    *(["status"], ["questions"], ["cost"], ["ledger", "tail"], ["ledger", "export"], ["ledger", "verify"]),
     *(["add", "x"], ["stop", "--all"], ["answer", "fleet-abc", "yes"], ["task", "fleet-abc", "set", "coder=codex"]),
 ]
 

@@ -61,7 +61,7 @@ class Desk:
         self._cached: dict[str, bytes] = {}
         self._cached_at = -1
         self._asking = ThreadPoolExecutor(READERS, "api-ask")
-        self._reaching = ThreadPoolExecutor(REACHERS, "api-reach")  # a machine that is silent holds up no other look
+        self._reaching = ThreadPoolExecutor(REACHERS, "api-reach")  # what takes long holds up no other look
         self._acting = ThreadPoolExecutor(1, "api-act")  # one after the other: fleet.jsonl has one writer here
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class Desk:
         return await asyncio.get_running_loop().run_in_executor(self._asking, question, self._looks)
 
     async def reach(self, question: Callable[[Front], T]) -> T:
-        """The same, of a question for which a machine is asked: it may take long."""
+        """The same, of a question that may take long: a machine is asked for it, or much is read."""
         return await asyncio.get_running_loop().run_in_executor(self._reaching, question, self._looks)
 
     async def seen(self, about: Callable[[Reads], str], question: Callable[[Front], T]) -> tuple[T, int]:

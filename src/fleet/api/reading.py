@@ -191,7 +191,7 @@ async def cost(
 ) -> Response[Cost]:
     """What the sessions spent that ended since a moment: money, tokens, time; and, beside it, what runs so far."""
     desk, days = desk_of(request), tuple(day or ())
-    return answer(await desk.ask(lambda reads: desk.sums.cost(reads, since, by, days)))
+    return answer(await desk.reach(lambda _: desk.sums.cost(desk.store, since, by, days)))
 
 
 @get("/v1/fleet/pools/workers", tags=["pools"], guards=NEEDS_READ)

@@ -97,7 +97,6 @@ function runningTable() {
         kind: "wide whole",
         of: (one) => [one.id, one.title],
         draw: ([id, title]) => taskLink(id, title),
-        under: (one) => one.words,
       },
       { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
       {
@@ -113,6 +112,7 @@ function runningTable() {
       { label: "Cost", kind: "right", of: (one) => dollars(one.cost_microusd) },
     ],
     about: (one) => ({ "data-task": one.id, "data-state": one.state }),
+    says: (one) => one.words,
     deeds: (one) => deedsOf(one.state),
   });
 }

@@ -24,7 +24,8 @@ const AGAIN_MS = 2000;
 const refresher = new Refresher(async () => {
   const { page } = shown;
   if (!page) return Infinity;
-  const [every] = await Promise.all([page.look(), lookSpent()]);
+  lookSpent();
+  const every = await page.look();
   if (page === shown.page) seen();
   return every;
 }, failed);

@@ -1,10 +1,10 @@
 // Owns what was spent today, in the head of every page; and the words for amounts that may not be known.
-import { get } from "./api.js";
+import { get, Problem } from "./api.js";
 import { byId, mark, say } from "./dom.js";
 import { count, dollars } from "./words.js";
 
 const EVERY_MS = 10_000;
-const known = { at: -Infinity };
+const known = { at: -Infinity, busy: false };
 
 // The beginning of a day here, so many days ago.
 export function midnight(daysAgo = 0) {
@@ -19,14 +19,17 @@ export function money(line) {
   return line.unpriced ? `> ${told}` : told;
 }
 
+// Nothing waits for it. Where it cannot be had it is said not to be known; that the server is away is told elsewhere.
 export async function lookSpent() {
-  if (performance.now() - known.at < EVERY_MS) return;
-  known.at = performance.now();
+  if (known.busy || performance.now() - known.at < EVERY_MS) return;
+  known.busy = true;
   try {
     show(await get(`/cost?since=${midnight().getTime()}&by=coder`));
   } catch (problem) {
-    known.at = -Infinity;
-    throw problem;
+    if (!(problem instanceof Problem)) throw problem; // a mistake of ours: the console tells where
+    say(byId("spent"), "today unknown");
+  } finally {
+    Object.assign(known, { at: performance.now(), busy: false });
   }
 }
 

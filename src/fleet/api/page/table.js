@@ -63,14 +63,15 @@ export class Section {
   }
 }
 
-// A section that is a table. A column is {label, kind, of, draw, under}: `of(item)` is what it depends on, `draw` makes
-// nodes of that, when it differs; `under(item)` is a text on a line of its own. `about(item)` gives the attributes of a row, `deeds(item)` what can be done to it.
+// A section that is a table. A column is {label, kind, of, draw}: `of(item)` is what it depends on, `draw` makes nodes
+// of that, when it differs. `says(item)` is a text below them, on one line. `about(item)` gives the attributes of a row, `deeds(item)` what can be done to it.
 export class Table extends Section {
-  constructor({ name, title, empty, columns, keyOf = (item) => item.id, about, deeds = null }) {
+  constructor({ name, title, empty, columns, keyOf = (item) => item.id, about, says = null, deeds = null }) {
     super(name, title, empty);
     this.columns = columns;
     this.keyOf = keyOf;
     this.about = about;
+    this.says = says;
     this.deeds = deeds;
     const heads = columns.map(({ label, kind = "" }) => h("th", { scope: "col", class: kind }, label));
     const last = deeds && h("th", { scope: "col", class: "doing" }, h("span", { class: "unseen" }, "Steer"));
@@ -85,22 +86,28 @@ export class Table extends Section {
 
   row(item) {
     const cells = this.columns.map(({ label, kind = "" }) => h("td", { class: kind, "data-label": label }));
-    const places = this.columns.map(({ under }, index) => (under ? lines(cells[index]) : [cells[index]]));
     const line = h("tr", { class: "facts" }, cells);
     const element = h("tbody", { class: "row", tabindex: -1 }, line);
+    const below = this.says && this.below(element);
     const controls = this.deeds && this.controls(item, element, line);
     const show = (found) => {
       for (const [name, value] of Object.entries(this.about(found))) mark(element, name, String(value));
-      this.columns.forEach(({ of, draw = (text) => text, under }, index) => {
-        const [place, below] = places[index];
-        redraw(place, of(found), draw);
-        if (!below) return;
-        say(below, under(found));
-        mark(below, "title", under(found));
-      });
+      this.columns.forEach(({ of, draw = (text) => text }, index) => redraw(cells[index], of(found), draw));
+      if (below) below(this.says(found));
       controls?.show(this.deeds(found));
     };
     return { element, show };
+  }
+
+  below(element) {
+    const text = h("td", { colspan: this.columns.length });
+    const line = h("tr", { class: "says", hidden: true }, h("td"), text);
+    element.append(line);
+    return (words) => {
+      line.hidden = !words;
+      say(text, words);
+      mark(text, "title", words);
+    };
   }
 
   controls(item, element, line) {
@@ -112,11 +119,4 @@ export class Table extends Section {
     element.append(open);
     return controls;
   }
-}
-
-// A cell of two lines.
-function lines(cell) {
-  const places = [h("div", { class: "one-line" }), h("div", { class: "one-line under" })];
-  cell.append(...places);
-  return places;
 }
