@@ -75,6 +75,39 @@ def test_a_conflict_is_an_error_that_names_the_file_and_changes_nothing(at_work:
     assert len(at_work.json("worktrees")) == 1
 
 
+def test_what_git_ignores_is_told_and_not_lost(at_work: Cli) -> None:
+    """A little is put aside; with much of it the worktree stays until it is said what becomes of it."""
+    (at_work.cwd / ".gitignore").write_text("*.log\n__pycache__/\n")
+    git(at_work, "add", "-A")
+    git(at_work, "commit", "-qm", "ignore")
+    small = worked(at_work, "echo noted >run.log; mkdir __pycache__; echo x >__pycache__/x; echo two >>a.txt")
+    large = worked(at_work, "head -c 20000000 /dev/zero >big.log")
+    assert "1 ignored" in at_work.ok("worktrees").out
+
+    done = at_work.ok("land", small)
+    assert "what git ignores was put aside in " in done.err
+    assert "run.log (" in done.err
+    assert "what git ignores is gone with it: __pycache__ (" in done.err
+    at_work.ok("worktrees", "restore", small)
+    assert (at_work.home.worktrees / small / "run.log").read_text() == "noted\n"
+
+    stays = at_work.ok("land", large)
+    assert stays.out == f"Nothing to land: {large} changed nothing\n"
+    assert "its worktree stays: git ignores big.log (19 MiB), and has it nowhere" in stays.err
+    refused = at_work.run("worktrees", "drop", large)
+    assert (refused.code, "--ignored discard" in refused.err) == (1, True)
+    gone = at_work.json("worktrees", "drop", large, "--ignored", "discard")
+    assert [each["name"] for each in gone["left"]["gone"]] == ["big.log"]
+
+
+def test_a_merge_that_is_on_no_branch_is_told(at_work: Cli) -> None:
+    """Who checks out a branch there afterwards would not have it."""
+    uid = worked(at_work, "echo two >>a.txt")
+    git(at_work, "checkout", "-q", "--detach")
+    done = at_work.ok("land", uid)
+    assert "no branch is checked out there" in done.err
+
+
 def test_only_what_passed_can_be_landed(at_work: Cli) -> None:
     """A failed task's work is refused, by its state."""
     at_work.ok("config", "set", "supervisor.max_attempts=1")

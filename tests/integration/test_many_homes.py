@@ -67,7 +67,7 @@ def test_a_landing_waits_for_that_of_another_home(spaces: Workspaces, repo: Path
             done, _ = await asyncio.wait([landing], timeout=0.5)
             assert not done
             assert not (repo / "new.txt").exists()
-        return await landing
+        return (await landing).commit
 
     assert wait(in_turn()) == git(repo, "rev-parse", "HEAD")
     assert (repo / "new.txt").exists()

@@ -221,7 +221,7 @@ def test_work_is_merged_into_the_checkout(spaces: Workspaces, repo: Path, tmp_pa
     Path(tree.path, "new.txt").write_text("fresh\n")
     work = wait(spaces.commit(tree, "fleet-abc: new"))
     landed = wait(spaces.merge(work, "land fleet-abc"))
-    assert landed == git(repo, "rev-parse", "HEAD")
+    assert landed == (git(repo, "rev-parse", "HEAD"), "main")
     assert (repo / "new.txt").read_text() == "fresh\n"
     assert wait(spaces.merge(work, "land fleet-abc")) == landed
 
@@ -239,7 +239,7 @@ def test_work_is_merged_once_another_git_lets_go_of_the_checkout(
 
     async def let_go_later() -> str:
         asyncio.get_running_loop().call_later(0.5, held.unlink)
-        return await spaces.merge(work, "land fleet-abc")
+        return (await spaces.merge(work, "land fleet-abc")).commit
 
     assert wait(let_go_later()) == git(repo, "rev-parse", "HEAD")
 

@@ -41,7 +41,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     what = "applied to" if landed.how == "apply" else "merged into"
     where = f"{landed.host}:{landed.into}" if landed.host else landed.into
-    context.print(f"Landed {landed.task}: {what} {where}  [{landed.commit[:12]}]")
+    if landed.commits:
+        context.print(f"Landed {landed.task}: {what} {where}  [{landed.commit[:12]}]")
+    else:
+        context.print(f"Nothing to land: {landed.task} changed nothing")
+    if not landed.branch and landed.how == "merge":
+        context.note(f"no branch is checked out there; to keep the merge: git -C {landed.into} switch -c NAME")
+    for remark in landed.remarks:
+        context.note(remark)
     if landed.why:
         context.note(f"its worktree stays: {landed.why}; `fleet worktrees drop {landed.task}` when that is seen to")
     elif not landed.kept:

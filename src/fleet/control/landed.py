@@ -27,10 +27,13 @@ class Landed(msgspec.Struct, frozen=True, kw_only=True):
     how: How
     host: str  # where the checkout is; empty: on this machine
     into: str  # the checkout
+    branch: str  # that is checked out there; empty: none is, and a merge is on none
     commit: str  # what that stands at now
+    commits: int  # that were brought
     kept: bool  # whether the worktree is still there
     why: str = ""  # it is, though nobody asked for that
     left: Left = Left()
+    remarks: tuple[str, ...] = ()  # what else a person wants to know of the work
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from fleet.hosts.ignored import Fate, sort_out
 from fleet.hosts.kinds import state_directory, working_directory
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
-from fleet.hosts.workspace import NOBODY, Standing, Work, Workspaces, Worktree
+from fleet.hosts.workspace import AT_HEAD, NOBODY, Standing, Tip, Work, Workspaces, Worktree
 from fleet.model.reach import Reach
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import Task
@@ -156,32 +156,42 @@ class Landing:
         message = f"Merge {task.uid}: {task.title}"
         if into is None:
             target, host = tree.source, yard.host
-            commit = await (yard.spaces.apply(work) if how == "apply" else yard.spaces.merge(work, message, by))
+            tip = await (yard.spaces.apply(work) if how == "apply" else yard.spaces.merge(work, message, by))
         else:
             target, host = os.path.abspath(os.path.expanduser(into)), ""
-            commit = await self._bring_here(plot, work, how, target, message)
-        self._store.comment(task.uid, f"landed in {_named(host, target)} by {how}: {commit}", by=self._by).result()
-        return Landed(task=task.uid, how=how, host=host, into=target, commit=commit, kept=True)
+            tip = await self._bring_here(plot, work, how, target, message)
+        what = f"{how}: {tip.commit}" if work.commits else f"{how}: it changed nothing"
+        self._store.comment(task.uid, f"landed in {_named(host, target)} by {what}", by=self._by).result()
+        return Landed(
+            task=task.uid,
+            how=how,
+            host=host,
+            into=target,
+            branch=tip.branch,
+            commit=tip.commit,
+            commits=work.commits,
+            kept=True,
+            remarks=work.remarks,
+        )
 
-    async def _bring_here(self, plot: Plot, work: Work, how: How, into: str, message: str) -> str:
+    async def _bring_here(self, plot: Plot, work: Work, how: How, into: str, message: str) -> Tip:
         """The commits, carried by a bundle. Where they do not fit they stay under a name of their own, to be merged."""
         task, yard, tree = plot
-        seen = await yard.spaces.standing(tree)
-        if not seen.commits:
-            raise Conflict(f"nothing was changed in {_named(yard.host, tree.path)}")
         here = Workspaces(LocalTransport())
+        if not work.commits:
+            return await here.merge(replace(work, checkout=into, ref=AT_HEAD), message)
         with tempfile.NamedTemporaryFile(dir=self._home.path, prefix=".landing.", suffix=".bundle") as file:
             async for chunk in yard.spaces.bundle(tree, work):
                 file.write(chunk)
             file.flush()
             taken = await here.take(work, task.uid, file.name, into)
         try:
-            commit = await (here.apply(taken) if how == "apply" else here.merge(taken, message))
+            tip = await (here.apply(taken) if how == "apply" else here.merge(taken, message))
         except Conflict as exc:
             hint = f"the commits are here now; by hand: git -C {into} merge {taken.ref}"
             raise Conflict(str(exc), hint=hint) from exc
         await here.let_go(taken)
-        return commit
+        return tip
 
     async def _in_time(self, looking: Coroutine[Any, Any, T], yard: Yard) -> T:
         """What a machine tells, within the time that a look at it may take."""

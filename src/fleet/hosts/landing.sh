@@ -16,6 +16,8 @@ commit() { # PATH MESSAGE NAME ADDRESS
     present "$1"
     refuse_unfinished "$1"
     refuse_nested "$1"
+    reveal "$1"
+    keep_modules "$1"
     if [ -n "$(in_tree "$1" status --porcelain --untracked-files=all | head -n 1)" ]; then
         patiently in_tree "$1" add -A || fail "it cannot be committed: $said"
         patiently git_in "$1" commit --quiet -m "$2" || fail "it cannot be committed: $said"
@@ -24,7 +26,57 @@ commit() { # PATH MESSAGE NAME ADDRESS
     if [ "$(git_in "$1" symbolic-ref --quiet HEAD)" != "$ref" ]; then
         patiently git_in "$1" branch --quiet -f "$branch" HEAD || fail "$said"
     fi
-    printf '%s\n%s\n' "$ref" "$began"
+    printf '%s\n' "$ref" "$began" "$(git_in "$1" rev-list --count "$began..HEAD")"
+    remarks "$1"
+}
+
+remarks() { # PATH: what a person wants to know of it, a sentence each
+    git_in "$1" diff-tree -r --name-only -z --diff-filter=AM -G '^(<<<<<<<|>>>>>>>) ' "$began" HEAD | tr '\n\0' ' \n' |
+        while IFS= read -r file; do
+            if git_in "$1" cat-file -p "HEAD:$file" | grep -q '^<<<<<<< '; then printf 'the marks of a conflict are in %s\n' "$file"; fi
+        done
+    git_in "$1" stash list --format=%gs 2>/dev/null | grep -E -e "^(WIP on|On) $branch:" | while IFS= read -r stash; do
+        printf 'it left work in git stash, which was not landed: %s\n' "$stash"
+    done
+    printf '%s' "$modules"
+}
+
+# Changes of files that git was told to take for unchanged.
+reveal() { # PATH
+    git_in "$1" update-index -q --really-refresh >/dev/null
+    # shellcheck disable=SC2016
+    git_in "$1" ls-files -v -z | tr '\n\0' '\0\n' | sed -n 's/^[Ss] //p' | tr '\n\0' '\0\n' |
+        (cd -- "$1" && xargs -0 sh -c 'for each do if [ -e "$each" ]; then printf "%s\0" "$each"; fi; done' sh) |
+        git_in "$1" update-index -z --no-skip-worktree --stdin
+}
+
+# What was committed in a submodule is in the worktree's own part of the repository, and would be gone with it. Commits that
+# are not known where they came from are brought to the same submodule of the checkout.
+keep_modules() { # PATH: what was brought, as sentences, in $modules
+    modules=
+    [ -e "$1/.gitmodules" ] || return 0
+    modules=$(
+        OURS=$(own "$1")/modules/ THEIRS=$common/modules/ AS=refs/fleet/modules/$name
+        export OURS THEIRS AS
+        # shellcheck disable=SC2016
+        cd -- "$1" && git submodule --quiet foreach --recursive '
+            if [ -n "$(git status --porcelain --ignore-submodules=none)" ]; then
+                echo "there is uncommitted work in submodule $displaypath"
+                exit 3
+            fi
+            if [ -z "$(git rev-list -n 1 HEAD --branches --not --remotes)" ]; then exit 0; fi
+            its=$(git rev-parse --path-format=absolute --git-dir)
+            to=$THEIRS${its#"$OURS"}
+            if [ "$its" = "${its#"$OURS"}" ] || [ ! -d "$to" ]; then
+                echo "submodule $displaypath has commits that are nowhere else: push them, or have it in the checkout too"
+                exit 3
+            fi
+            GIT_PROTOCOL_FROM_USER=1 git --git-dir="$to" fetch --quiet "$PWD" "+HEAD:$AS/HEAD" "+refs/heads/*:$AS/heads/*" 2>&1 || exit 3
+            echo "the commits of submodule $displaypath are in that of the checkout: git submodule update"
+        ' 2>/dev/null
+    ) || fail "$(printf '%s\n' "${modules:-the submodules cannot be looked at}" | tail -n 1)"
+    [ -z "$modules" ] || modules="$modules
+"
 }
 
 # The files of a repository within this one are in no commit of it, and would be gone with the worktree.
@@ -54,7 +106,7 @@ refuse_astray() { # PATH
 merge() { # SOURCE REF MESSAGE NAME ADDRESS
     by "$1" "$4" "$5"
     if git_in "$1" merge-base --is-ancestor "$2" HEAD; then
-        git_in "$1" rev-parse HEAD
+        tip "$1"
         return
     fi
     refuse_unfinished "$1"
@@ -63,14 +115,20 @@ merge() { # SOURCE REF MESSAGE NAME ADDRESS
         conflicts=$(git_in "$1" diff --name-only --diff-filter=U)
         if git_in "$1" rev-parse --verify --quiet MERGE_HEAD >/dev/null; then git_in "$1" merge --abort; fi
         [ -z "$conflicts" ] || fail "conflicts in: $(printf '%s' "$conflicts" | tr '\n' ' ')"
-        fail "$said"
+        fail "$(printf '%s' "$said" | sed 's/^error: //; s/^fatal: //')"
     fi
+    tip "$1"
+}
+
+tip() { # SOURCE: the commit that it stands at, and the branch, where it is on one
     git_in "$1" rev-parse HEAD
+    git_in "$1" symbolic-ref --quiet --short HEAD
+    return 0
 }
 
 refuse_unfinished() { # SOURCE: what a person has begun there is theirs to end
     its=$(own "$1")
-    for begun in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply; do
+    for begun in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG rebase-merge rebase-apply; do
         [ ! -e "$its/$begun" ] || fail "$1 is in the middle of something else (git status tells what): end that first"
     done
 }
@@ -83,6 +141,8 @@ forecast() { # SOURCE REF: conflicts are found without touching a file; a git th
 apply() { # SOURCE REF BASE
     top=$(git_in "$1" rev-parse --show-toplevel)
     refuse_unfinished "$1"
+    modules=$(git_in "$top" diff-tree -r --no-renames "$3" "$2" | sed -n -e 's/^:160000[^	]*	//p' -e 's/^:[0-7]* 160000[^	]*	//p')
+    [ -z "$modules" ] || fail "it changes submodules, which only a merge brings: $(printf '%s' "$modules" | tr '\n' ' ')"
     patch=$(mktemp) || fail "no temporary file can be made"
     git_in "$top" diff-tree -p --binary --full-index --no-ext-diff "$3" "$2" >"$patch"
     if [ -s "$patch" ] && ! said=$(git_in "$top" apply --whitespace=nowarn "$patch" 2>&1); then
@@ -90,7 +150,7 @@ apply() { # SOURCE REF BASE
         fail "it does not fit: $said"
     fi
     rm -f "$patch"
-    git_in "$top" rev-parse HEAD
+    tip "$top"
 }
 
 bundle() { # PATH REF BASE
@@ -119,11 +179,13 @@ let_go() { # SOURCE REF
 
 drop() { # SOURCE PATH
     present "$2"
+    reveal "$2"
     dirty=$(in_tree "$2" status --porcelain --untracked-files=all | head -n 5)
     [ -z "$dirty" ] || fail "it has uncommitted work: $(printf '%s' "$dirty" | cut -c4- | tr '\n' ' ')"
     refuse_unfinished "$2"
     refuse_nested "$2"
     refuse_astray "$2"
+    keep_modules "$2"
     bury "$2"
     put_aside "$2" "$(git_in "$1" rev-parse --show-toplevel 2>/dev/null || echo /nowhere)"
     if ! patiently git --git-dir="$common" worktree remove --force "$2"; then

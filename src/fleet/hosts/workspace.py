@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from fleet.errors import Conflict, NotFound, NotStarted, TransportError, UsageError
 from fleet.hosts.ignored import Leftover, leftovers
@@ -42,6 +43,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     checkout: str
     ref: str  # that has them
     base: str  # the commit that they began at
+    commits: int
+    remarks: tuple[str, ...] = ()  # what a person wants to know of it
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +54,13 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     branch: str  # empty: the default of the repository
     path: str
     temporary: str  # where it is cloned first; whole or not at all it moves to its path
+
+
+class Tip(NamedTuple):
+    """What a checkout stands at."""
+
+    commit: str
+    branch: str  # empty where it is on none
 
 
 class Person(NamedTuple):
@@ -164,16 +174,17 @@ class Workspaces:
 
         Its branch then has all that was done in it. Conflict: that, and something else that is not checked out.
         """
-        ref, base = (await self._run("commit", tree.path, message, by.name, by.address)).splitlines()
-        return Work(checkout=tree.source, ref=ref, base=base)
+        told = await self._run("commit", tree.path, message, by.name, by.address)
+        ref, base, commits, *remarks = told.splitlines()
+        return Work(checkout=tree.source, ref=ref, base=base, commits=int(commits), remarks=tuple(remarks))
 
-    async def merge(self, work: Work, message: str, by: Person = NOBODY) -> str:
-        """Merge it into what the checkout has checked out; returns the commit. Conflict: nothing was changed."""
-        return (await self._run("merge", work.checkout, work.ref, message, by.name, by.address)).strip()
+    async def merge(self, work: Work, message: str, by: Person = NOBODY) -> Tip:
+        """Merge it into what the checkout has checked out. Conflict: nothing was changed."""
+        return _tip(await self._run("merge", work.checkout, work.ref, message, by.name, by.address))
 
-    async def apply(self, work: Work) -> str:
+    async def apply(self, work: Work) -> Tip:
         """Bring its difference into the checkout's files, uncommitted. Conflict: nothing was changed."""
-        return (await self._run("apply", work.checkout, work.ref, work.base)).strip()
+        return _tip(await self._run("apply", work.checkout, work.ref, work.base))
 
     def bundle(self, tree: Worktree, work: Work) -> AsyncIterator[bytes]:
         """The commits of a worktree since it began, as git carries them from one repository to another."""
@@ -182,7 +193,7 @@ class Workspaces:
     async def take(self, work: Work, name: str, bundle: str, into: str) -> Work:
         """Fetch the commits of a bundle into the repository of another checkout, under that name where it is free."""
         ref = (await self._run("take", into, bundle, work.ref, name, work.base)).strip()
-        return Work(checkout=into, ref=ref, base=work.base)
+        return replace(work, checkout=into, ref=ref)
 
     async def let_go(self, taken: Work) -> None:
         """Forget what was taken; the commits that were merged stay."""
@@ -217,6 +228,11 @@ class Workspaces:
         if done.code == UNREACHED:
             raise NotStarted(said)
         raise TransportError(f"cannot {verb} the workspace: {said or f'code {done.code}'}")
+
+
+def _tip(told: str) -> Tip:
+    commit, *branch = told.splitlines()
+    return Tip(commit, branch[0] if branch else "")
 
 
 async def _to_its_end(work: Coroutine[Any, Any, str]) -> str:

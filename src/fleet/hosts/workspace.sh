@@ -14,8 +14,10 @@
 #   diff PATH                           all that differs from its base, files that git does not know yet included
 #   person                              who git takes us for, `Name <address>`
 #   commit PATH MESSAGE NAME ADDRESS    what is not committed yet; by that person where git knows nobody; then its
-#                                       branch is what is checked out, also where the agent has left it; ref and base
-#   merge SOURCE REF MESSAGE NAME ADDRESS   into what SOURCE has checked out; not at all where there is a conflict
+#                                       branch is what is checked out, also where the agent has left it; ref, base, number of
+#                                       commits, and sentences that a person wants to read
+#   merge SOURCE REF MESSAGE NAME ADDRESS   into what SOURCE has checked out; not at all where there is a conflict;
+#                                       the commit that it stands at, and its branch
 #   apply SOURCE REF BASE               the difference, into SOURCE's files; not at all where it does not fit
 #   bundle PATH REF BASE                the commits since BASE, in one stream
 #   take SOURCE BUNDLE REF NAME BASE    those of a bundle, as a ref of its own, which is told; BASE is where they began

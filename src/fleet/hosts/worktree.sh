@@ -197,6 +197,7 @@ in_tree() { # PATH WORD...: git on all of a worktree but the files that were cop
 
 present() { # PATH: it is there, and stands somewhere
     if [ ! -e "$1/.git" ]; then
+        [ ! -e "$1" ] || fail "$1 has lost its .git: \`git worktree repair\` in the repository gives it another"
         printf 'there is no worktree at %s\n' "$1" >&2
         exit 4
     fi
