@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -9,7 +11,12 @@ from typing import Any
 
 import pytest
 
+from fleet import wiring
+from fleet.config.settings import Settings
 from fleet.errors import UsageError
+from fleet.hosts.machine import local_host
+from fleet.model.task import Task
+from fleet.supervisor import handwritten
 from fleet.testing.builders import DEFAULTS, a_task, slots
 from tests.support.cli import Cli
 
@@ -162,6 +169,17 @@ def edit(cli: Cli, uid: str, **fields: Any) -> Path:
     return file
 
 
+def taken(cli: Cli, uid: str) -> Task:
+    """The task, once a hand edit was taken as at its next claim."""
+
+    async def take() -> Task:
+        house = wiring.open_house(cli.home, Settings(), coder=None, model=None, echo=None)
+        with contextlib.closing(house.store):
+            return await handwritten.take(house, house.store.task(uid))
+
+    return asyncio.run(take())
+
+
 def test_a_hand_edit_is_shown_and_taken(cli: Cli) -> None:
     """What was changed in task.json is shown as pending, and is the task's own once it is taken."""
     uid = cli.add("work")
@@ -170,11 +188,11 @@ def test_a_hand_edit_is_shown_and_taken(cli: Cli) -> None:
     assert "coder:      claude (default); codex in task.json, taken at the next claim" in lines
     assert "model:      sonnet (default); o3 in task.json, taken at the next claim" in lines
     assert "            cwd is /srv in task.json; taken at the next claim" in lines
-    with cli.control() as control:
-        taken = control.take_file_edits(uid)
-        assert (taken.coder, taken.model, taken.cwd) == ("codex", "o3", "/srv")
-        before = cli.events()
-        control.take_file_edits(uid)
+    after = taken(cli, uid)
+    assert (after.coder, after.model, after.cwd) == ("codex", "o3", "/srv")
+    assert after.host == local_host()  # where that directory is
+    before = cli.events()
+    assert taken(cli, uid) == after
     assert cli.events() == before
     shown = cli.ok("show", uid)
     assert "coder:      codex\n" in shown.out
@@ -200,9 +218,8 @@ def test_an_older_task_file_is_understood(cli: Cli) -> None:
     """A file with nothing but cwd, coder and model, as older supervisors have it, is an edit like any other."""
     uid = cli.add("work")
     cli.task_file(uid, "task.json").write_text('{"cwd": "/srv", "coder": "agy"}')
-    with cli.control() as control:
-        taken = control.take_file_edits(uid)
-    assert (taken.cwd, taken.coder, taken.model) == ("/srv", "agy", None)
+    after = taken(cli, uid)
+    assert (after.cwd, after.coder, after.model) == ("/srv", "agy", None)
 
 
 def test_an_unknown_coder_in_the_file_is_an_error(cli: Cli) -> None:
@@ -210,8 +227,8 @@ def test_an_unknown_coder_in_the_file_is_an_error(cli: Cli) -> None:
     uid = cli.add("work")
     edit(cli, uid, coder="cladue")
     before = cli.events()
-    with cli.control() as control, pytest.raises(UsageError, match="unknown coder `cladue`") as caught:
-        control.take_file_edits(uid)
+    with pytest.raises(UsageError, match="unknown coder `cladue`") as caught:
+        taken(cli, uid)
     assert caught.value.hint == "did you mean `claude`?"
     assert cli.events() == before
 
@@ -225,8 +242,8 @@ def test_a_broken_file_is_reported_and_left_alone(cli: Cli, content: str) -> Non
     shown = cli.ok("show", uid)
     assert "title:      work\n" in shown.out
     assert f"            {file} cannot be read: " in shown.out
-    with cli.control() as control, pytest.raises(UsageError, match="cannot be read"):
-        control.take_file_edits(uid)
+    with pytest.raises(UsageError, match="cannot be read"):
+        taken(cli, uid)
     cli.ok("task", uid, "set", "priority=0")
     assert file.read_text() == content
     file.unlink()

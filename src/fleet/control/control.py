@@ -103,12 +103,6 @@ class Control:
         task = self._store.amend(self._store.find(word).uid, change, by=self._by).result()
         return self._written(task)
 
-    def take_file_edits(self, word: str) -> Task:
-        """Take what a person changed in a task's task.json by hand: coder, model, cwd."""
-        task = self._store.find(word)
-        edits = taskfile.edits(self._home, task)
-        return self.edit(task.uid, TaskEdit(**edits)) if edits else task
-
     def link(self, word: str, other: str, kind: str = BLOCKS) -> Task:
         """Make a task need another, or relate them."""
         task = self._store.link(

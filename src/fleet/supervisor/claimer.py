@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
-from fleet.errors import Conflict, NotFound, UsageError
+from fleet.errors import Conflict, UsageError
 from fleet.model.run import Run
 from fleet.model.session import Claimed, Session, Slot, pool_of
 from fleet.model.states import RunState
-from fleet.model.task import TaskEdit
 from fleet.policy.placement import Crew, Withheld, crews_of, crews_of_pools, crews_of_run, offer
-from fleet.store import taskfile
+from fleet.supervisor import handwritten
 from fleet.supervisor.house import House, OnlyPools, OnlyVerify
 
 LOOKED_AT = 1000
@@ -76,13 +73,12 @@ class Claimer:
     def _crews(self, runs: frozenset[str] | None) -> tuple[Crew, ...]:
         """The workers beside the usual slots: those of the settings, and those that runs brought with them."""
         house = self._house
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         if now >= self._runs_at:
             self._runs_at = now + RUNS_SECONDS
             found = house.store.runs(limit=LOOKED_AT)
             self._runs = [run for run in found if run.state is RunState.ACTIVE and run.workers]
         brought = [crew for run in self._runs if runs is None or run.id in runs for crew in crews_of_run(run)]
-        now = asyncio.get_running_loop().time()
         used = {name for name, until in house.occupied.items() if until > now}
         pools = [crew for crew in crews_of_pools(house.settings) if f"{crew.name}#1" not in used]
         return tuple(pools) if isinstance(house.only, OnlyPools) else (*crews_of(house.settings), *brought, *pools)
@@ -132,12 +128,7 @@ class Claimer:
             if n < 0:
                 return
             try:
-                edits: dict[str, Any] = taskfile.edits(self._house.home, task)
-                if edits:
-                    if edits.get("coder"):
-                        self._house.coder(edits["coder"])
-                    after = await self._house.store.edit(task.uid, TaskEdit(**edits), by="task.json")
-                    taskfile.write(self._house.home, after)
-            except (UsageError, NotFound) as exc:
+                await handwritten.take(self._house, task)
+            except UsageError as exc:
                 with contextlib.suppress(Conflict):  # it was claimed or changed by another in between
                     await self._house.store.block(task.uid, "needs_human", f"task.json: {exc}", by=self._house.name)
