@@ -82,13 +82,14 @@ def _again(args: argparse.Namespace, hosts: list[Host], context: Context) -> tup
 def head(args: argparse.Namespace, hosts: Sequence[Host], width: int, context: Context) -> str:
     """The title, and the names of the columns."""
     from fleet.cli.words import count
+    from fleet.config.settings import MODELLESS
     from fleet.policy.selection import noun
 
     one = noun(hosts)
     said = [f"{name}: {value}" for name, value in (("team", args.team), ("role", args.role)) if value]
     title = f"{count(len(hosts), one)} ({', '.join(said)})" if said else count(len(hosts), one)
     coder = context.settings.supervisor.coder
-    shown = "Claude" if coder in ("command", "scripted") else coder.capitalize()
+    shown = "Claude" if coder in MODELLESS else coder.capitalize()
     names = _cells(f"{one.capitalize()} (API Name)", "Status", "Resp", "ms", shown, width=width)
     return "\n".join([f"Fleet Status ({title})", "=" * _rule(width), names, "-" * _rule(width)])
 

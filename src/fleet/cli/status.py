@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from fleet.projections.status import Status
 
 
-ASKED = frozenset({"question", "permission", "secret", "destructive"})  # an answer is what helps
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet status`."""
     parser.add_argument("--run", metavar="R", help="only the tasks of this run")
@@ -96,6 +93,7 @@ def _queue(found: Status) -> str:
 
 def _lines(found: Status) -> list[str]:
     from fleet.cli.words import ago, count
+    from fleet.model.task import ASKED
 
     n = found.counts
     lines = [f"Fleet: {count(found.total, 'task')} in {found.home}", ""]

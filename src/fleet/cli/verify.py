@@ -125,8 +125,7 @@ def _is_attended(context: Context) -> bool:
 def _is_moving(task: Task) -> bool:
     from fleet.model.states import TaskState
 
-    waits = task.state is TaskState.PARTIAL and task.awaits is not None and task.awaits.kind != "manual"
-    return waits or task.state is TaskState.VERIFYING
+    return task.awaits_verifier or task.state is TaskState.VERIFYING
 
 
 def _told(task: TaskDetail, context: Context) -> int:

@@ -25,7 +25,7 @@ ALIASES = ("max_concurrent", "coder", "model", "context_pressure_threshold_pct")
 
 DEFAULT_MODEL = "sonnet"
 OTHER_VENDORS = ("agy", "codex", "gemini", "opencode")
-MODELLESS = ("command", "scripted")
+MODELLESS = frozenset({"command", "scripted"})  # coders that only do as they are told: no model, and no judgement
 
 
 class Supervisor(Section, frozen=True, kw_only=True):

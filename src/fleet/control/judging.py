@@ -14,7 +14,7 @@ from fleet.store.store import Store
 def verify_again(store: Store, task: Task, *, by: str) -> Task:
     """The verifier of a task is to run; nothing changes where it is about to, or does."""
     declared = _declared(task)
-    if task.state is TaskState.VERIFYING or (task.awaits and task.awaits.kind != "manual"):
+    if task.state is TaskState.VERIFYING or (task.awaits and not task.awaits.by_person):
         return task
     judged = _receipt(store, task)
     known = still_known(judged.scores, judged.result)
@@ -42,7 +42,7 @@ def settle_by_hand(store: Store, task: Task, *, passed: bool, note: str, by: str
 def _verdict(task: Task, judged: Receipt, *, passed: bool, note: str, by: str) -> Verdict:
     """What a person's word comes to: the last part of a combination, or a word over all of it."""
     said = note or ("it is as it should be" if passed else "it is not as it should be")
-    at = task.awaits.at if task.awaits and task.awaits.kind == "manual" else ""
+    at = task.awaits.at if task.awaits and task.awaits.by_person else ""
     score = Score(
         at=at,
         kind="manual",

@@ -13,24 +13,9 @@ from functools import cache
 
 from fleet.config.environment import environ
 from fleet.hosts.kernel import start_time
+from fleet.hosts.launch_file import BASE_ENVIRONMENT, OURS
 
-# What a program gets of our own environment: harmless words, and the marker of a session that we ourselves run in.
-KEPT = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "USER",
-        "SHELL",
-        "LOGNAME",
-        "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
-        "TZ",
-        "TMPDIR",
-        "FLEET_SESSION",
-        "FLEET_SESSION_DIR",
-    ]
-)
+KEPT = (*BASE_ENVIRONMENT, *OURS)  # OURS: we may ourselves run in a session, and what we start is then part of it
 RESTORED = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # Python ignores them, and Popen sets them right
 PIPE_ROOM = 4096  # what every pipe takes at once
 REAP_SECONDS = 1.0

@@ -16,7 +16,9 @@ from fleet.model.launch import Launch
 PROTO = 1  # of the session directory; the runner refuses another
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SHELL_WORD = re.compile(r"[A-Za-z0-9/._+-]+")
-OURS = frozenset({"FLEET_SESSION", "FLEET_SESSION_DIR"})
+OURS = ("FLEET_SESSION", "FLEET_SESSION_DIR")  # the marker of a session, which every process of its agent carries
+# What an agent finds of the environment of whoever starts it, on every host: harmless words.
+BASE_ENVIRONMENT = ("PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 READ_ONLY = frozenset({"UID", "EUID", "PPID", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO"})  # in one shell or another
 LONGEST_WORD = 131_071  # what Linux takes as one argument, its end included
 END = "#end\n"
@@ -97,7 +99,7 @@ def _check(launch: Launch, shell: tuple[str, ...]) -> None:
 
 
 def _check_variable(name: str, what: str, value: str = "") -> None:
-    if not NAME.fullmatch(name) or name in OURS | READ_ONLY:
+    if not NAME.fullmatch(name) or name in READ_ONLY.union(OURS):
         raise UsageError(f"{what} `{name}` cannot be set for an agent")
     if "\0" in value:
         raise UsageError(f"the value of {what} `{name}` has a NUL in it")

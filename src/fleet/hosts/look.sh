@@ -9,7 +9,7 @@
 #   NAME      where it really is, with every link followed
 # Links are followed where a PATH was asked for, and never when a directory is listed.
 
-reference=$1 artisize=$2 workspace=$3
+reference=$1 artifacts=$2 workspace=$3
 shift 3
 if stat -c %s / >/dev/null 2>&1; then flag=-c format=%s; else flag=-f format=%z; fi
 newline='
@@ -84,7 +84,7 @@ seek() { # INDEX PATH: tell what it is; or list what is in it, where it is a dir
 }
 
 inner=$(real "$workspace") || inner=/nowhere${newline}
-kept=$(real "$artisize") || kept=/nowhere${newline}
+kept=$(real "$artifacts") || kept=/nowhere${newline}
 all() { # tell|list
     index=0
     verb=$1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-LOCAL = "local@"  # how the name of a machine begins that is reached only by who runs on it
+from fleet.model.host import LOCAL
 
 
 def local_host() -> str:

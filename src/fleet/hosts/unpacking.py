@@ -11,10 +11,11 @@ import shlex
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
+from fleet.hosts.launch_file import BASE_ENVIRONMENT
+
 Exchange = Callable[[str, bytes], Awaitable[tuple[str, bytes, bytes]]]  # a body and its stdin: code, stdout, stderr
 SHARED = ".shared"
 ABSENT = "absent"  # the code when the shared programs are not over there yet
-KEPT = ("PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 # Not every shell says why it could not write.
 WHY_NOT = """
 if [ "$code" = 1 ]; then
@@ -47,7 +48,7 @@ def apart(words: str) -> str:
 
     Where the host's env cannot give it fresh signals, it does not begin.
     """
-    kept = " ".join(f'${{{name}+"{name}=${name}"}}' for name in KEPT)
+    kept = " ".join(f'${{{name}+"{name}=${name}"}}' for name in BASE_ENVIRONMENT)
     return f"setsid env --default-signal=INT,QUIT -i {kept} {words}"
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import secrets
 from collections.abc import Mapping
 from functools import cache
 
-SHARED = ".shared"
+from fleet.hosts.unpacking import SHARED, digest
 
 
 def make_directory(path: str) -> None:
@@ -58,5 +57,4 @@ def share(directory: str, programs: Mapping[str, bytes]) -> None:
 
 @cache
 def _digest(programs: tuple[tuple[str, bytes], ...]) -> str:
-    joined = b"".join(b"%b\0%d\0%b" % (name.encode(), len(data), data) for name, data in programs)
-    return hashlib.sha256(joined).hexdigest()[:16]
+    return digest(dict(programs))

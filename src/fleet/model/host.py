@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+LOCAL = "local@"  # how the name of a machine begins that is reached only by who runs on it
+
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A machine: what is known of it, since when, and by what evidence."""
@@ -22,6 +24,11 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     warnings: tuple[str, ...] = ()  # what a person should see to, by its last answer
     failures: int = 0  # probes in a row that found it not up
     alerted: bool = False  # people were told that it is down, and not yet that it is up again
+
+
+def is_local(name: str) -> bool:
+    """Whether a host is the machine of some supervisor itself, which no other reaches."""
+    return name.startswith(LOCAL)
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,6 +42,11 @@ class Awaits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     model: str | None = None
     host: str | None = None  # where the files are
 
+    @property
+    def by_person(self) -> bool:
+        """Whether a person is to judge it; else the session of a verifier does."""
+        return self.kind == "manual"
+
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What an attempt consumed. Money is counted in millionths of a dollar, so that sums are exact."""

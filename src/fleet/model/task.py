@@ -12,6 +12,7 @@ from fleet.model.terms import Terms
 BLOCKS = "blocks"  # the kind of link that makes one task need another
 TAKEN = "taken"  # the kind of block that says: a person works on it
 KEPT = frozenset({TAKEN, "held", "deferred"})  # blocks by which a person keeps a task: nobody is asked anything
+ASKED = frozenset({"question", "permission", "secret", "destructive"})  # blocks by which an agent asks: an answer helps
 DEFAULT_PRIORITY = 2
 PRIORITIES = range(5)  # 0 is the most urgent
 MAX_TITLE = 500
@@ -133,6 +134,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     comments: int = 0
     terms: Terms = Terms()
     bead: Bead = Bead()
+
+    @property
+    def awaits_verifier(self) -> bool:
+        """Whether the session of a verifier has yet to settle its partial receipt."""
+        return self.state is TaskState.PARTIAL and self.awaits is not None and not self.awaits.by_person
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

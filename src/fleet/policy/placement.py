@@ -8,7 +8,7 @@ import msgspec
 
 from fleet.config.settings import Settings
 from fleet.errors import NotFound
-from fleet.model.host import Host
+from fleet.model.host import Host, is_local
 from fleet.model.reach import Reach
 from fleet.model.run import Run
 from fleet.model.session import Session, Slot
@@ -184,7 +184,7 @@ def refusals(
     if room_here:
         named = frozenset(name for crew in crews if crew.run is None for name in crew.capabilities or ())
         ours = {crew.name for crew in crews if not crew.host}
-        usual = [name for host, name in busy if host.startswith("local@") and name.partition("#")[0] not in ours]
+        usual = [name for host, name in busy if is_local(host) and name.partition("#")[0] not in ours]
         found.append(_refusal_here(task, wanted & named, len(usual), room_here))
     return () if None in found else tuple(each for each in found if each is not None)
 
@@ -199,14 +199,14 @@ def _refusal(
     elif task.host is not None and crew.host and task.host != crew.host:
         reason = f"the task's directory is on {task.host}"
     names = frozenset(_names(crew))
-    used = sum(name in names and (host == crew.host if crew.host else host.startswith("local@")) for host, name in busy)
+    used = sum(name in names and (host == crew.host if crew.host else is_local(host)) for host, name in busy)
     if reason or used >= crew.most:
         return Withheld(crew.name, crew.host, reason or _in_use(crew.most), full=not reason)
     return None
 
 
 def _refusal_here(task: Task, lacks: frozenset[str], used: int, room: int) -> Withheld | None:
-    elsewhere = task.host is not None and not task.host.startswith("local@")
+    elsewhere = task.host is not None and not is_local(task.host)
     reason = _lacks(lacks) if lacks else f"the task's directory is on {task.host}" if elsewhere else ""
     if reason or used >= room:
         return Withheld("local", "", reason or _in_use(room), full=not reason)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from fleet.config.settings import MODELLESS
 from fleet.model.receipt import Awaits, Score
 from fleet.model.scorer import LATER, All, Any, AnyScorer, Command, VerifierPrompt, kind_of, leaves
 from fleet.model.states import Result, Source
 
-PLAIN = frozenset({"command", "scripted"})  # coders that cannot judge
 EPSILON = 1e-9  # shares of weights are sums of fractions
 
 
@@ -63,7 +63,7 @@ def awaited(at: str, leaf: AnyScorer, work: Work) -> Awaits:
     if isinstance(leaf, Command):
         return Awaits(kind="command", at=at, coder="command", host=work.host)
     if isinstance(leaf, VerifierPrompt):
-        coder = leaf.coder or (None if work.coder in PLAIN else work.coder)
+        coder = leaf.coder or (None if work.coder in MODELLESS else work.coder)
         model = leaf.model or (work.model if coder == work.coder else None)
         return Awaits(kind="verifier_prompt", at=at, coder=coder, model=model, host=work.host)
     return Awaits(kind="manual", at=at, host=work.host)

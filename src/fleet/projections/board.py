@@ -9,13 +9,12 @@ from fleet.config.settings import Settings
 from fleet.model.receipt import Usage
 from fleet.model.session import Session
 from fleet.model.states import IN_PROGRESS, TaskState
-from fleet.model.task import Task
+from fleet.model.task import ASKED, Task
 from fleet.projections.hosts import HostView, hosts
 from fleet.projections.queue import Question, TaskLine, line
 from fleet.projections.status import is_stale, needs, status
 from fleet.store.reads import Reads
 
-ASKED = ("question", "permission", "secret", "destructive")  # an answer is what helps
 MOST = 200  # rows of a kind
 LATELY_MS = 24 * 3600 * 1000
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.config.machines import Host
-from fleet.config.settings import Settings
+from fleet.config.settings import MODELLESS, Settings
 from fleet.hosts.fanout import Way, across
 from fleet.hosts.probe import Login
 from fleet.hosts.sight import Look, Patience, look_at
@@ -66,7 +66,7 @@ class Machines(msgspec.Struct, frozen=True, kw_only=True):
 def program_of(host: Host, settings: Settings) -> str:
     """The coder's program that is looked for on a machine."""
     coder = settings.supervisor.coder
-    if coder in ("command", "scripted"):
+    if coder in MODELLESS:
         coder = "claude"
     options = settings.coders.get(coder)
     return host.agent_binary or (options.program if options else "") or coder

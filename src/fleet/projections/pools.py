@@ -137,7 +137,7 @@ def dispatch_view(reads: Reads, uid: str, pool: str) -> DispatchView:
         session=last.id if last else None,
         delivered=last is not None and _given(reads, last.id),
         result=task.result.value if task.result else None,
-        verifying=task.awaits is not None and task.awaits.kind != "manual",
+        verifying=task.awaits is not None and not task.awaits.by_person,
         steps=tuple(comment.text for comment in comments),
     )
 

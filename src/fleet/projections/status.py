@@ -7,6 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from fleet.config.home import Home
+from fleet.model.host import is_local
 from fleet.model.session import Session
 from fleet.model.states import ENDED, RunState, TaskState
 from fleet.model.task import Task
@@ -89,7 +90,7 @@ def is_stale(reads: Reads, session: Session, supervisors: Collection[str]) -> bo
     """Whether nobody attends a session, or its host is silent. One on this machine is heard whenever it is attended."""
     if session.supervisor not in supervisors:
         return True
-    return not session.host.startswith("local@") and reads.progress(session.id).stale_since is not None
+    return not is_local(session.host) and reads.progress(session.id).stale_since is not None
 
 
 def _runs(reads: Reads, run: str | None) -> list[RunLine]:
@@ -105,7 +106,7 @@ def _runs(reads: Reads, run: str | None) -> list[RunLine]:
 
 def _to_verify(reads: Reads, run: str | None) -> list[Question]:
     partial = reads.tasks(frozenset({TaskState.PARTIAL}), run=run, limit=LOOKED_AT, newest_first=True)
-    return [needs(task, "verify") for task in partial if task.awaits and task.awaits.kind == "manual"]
+    return [needs(task, "verify") for task in partial if task.awaits and task.awaits.by_person]
 
 
 def _gave_up(reads: Reads, run: str | None) -> list[Question]:

@@ -196,7 +196,7 @@ def _summary(
             return task.reason or "a session is at work"
         case TaskState.CANCELLED if task.skipped_for:
             return f"it was {task.reason}"
-        case TaskState.PARTIAL if task.awaits is None or task.awaits.kind == "manual":
+        case TaskState.PARTIAL if task.awaits is None or task.awaits.by_person:
             return f"a person has yet to judge it: {task.reason}"
         case TaskState.PARTIAL:
             return f"a verifier has yet to settle it: {task.reason}"
@@ -255,7 +255,7 @@ def _action(
             return again
         case _ if task.state in ENDED:
             return "nothing to do"
-        case _ if task.awaits is None or task.awaits.kind == "manual":
+        case _ if task.awaits is None or task.awaits.by_person:
             return f"look at it: fleet artifacts {uid}; then: fleet verify {uid} --pass, or --fail"
         case _:
             return f"wait for its verifier{run}"

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.coders.coder import Coder
+from fleet.config.settings import MODELLESS
 from fleet.config.settings import Coder as CoderOptions
 from fleet.errors import Conflict, Fenced, TransportError, UsageError
 from fleet.model.alert import Alert, AlertKind
@@ -20,7 +21,6 @@ from fleet.model.scorer import AnyScorer, Command, VerifierPrompt, leaves, score
 from fleet.model.session import Progress, Session, pool_of
 from fleet.model.task import Task
 from fleet.policy.limits import Limits, Used, limits_of, verifier_limits
-from fleet.policy.verdict import PLAIN
 from fleet.supervisor.dispatch import Dispatch
 from fleet.supervisor.history import History, decoded
 from fleet.supervisor.house import House, now_ms
@@ -109,7 +109,7 @@ class Attempt:
     @property
     def program(self) -> str | None:
         """The program of the coder, where it is not the usual one. A command is a line for sh, on every host."""
-        there = self.site.program if self.session.coder not in PLAIN else ""
+        there = self.site.program if self.session.coder not in MODELLESS else ""
         return there or self.options.program or None
 
     @property

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from fleet.coders.coder import Work
 from fleet.coders.prompts import verifier_prompt
+from fleet.config.settings import MODELLESS
 from fleet.model.receipt import Receipt
 from fleet.model.scorer import Command
-from fleet.policy.verdict import PLAIN
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.words import last_words
 
@@ -39,7 +39,7 @@ def compose(attempt: Attempt, namespace: uuid.UUID) -> Work:
     prompt = ""
     if isinstance(leaf, Command):
         command = (leaf.command, *leaf.args)
-    elif session.coder in PLAIN:
+    elif session.coder in MODELLESS:
         prompt = leaf.prompt if session.coder != "scripted" or SCRIPT in leaf.prompt else f"{leaf.prompt}\n{UNSCRIPTED}"
     else:
         prompt = _prompt(attempt, leaf.prompt, cwd)

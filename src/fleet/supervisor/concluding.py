@@ -14,6 +14,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from fleet.coders.coder import Exit as CoderExit
+from fleet.config.settings import MODELLESS
 from fleet.hosts.facts import Cause, Exit
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.receipt import Verdict
@@ -21,7 +22,6 @@ from fleet.model.session import Ending
 from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
-from fleet.policy.verdict import PLAIN
 from fleet.store import qafile
 from fleet.supervisor import carrying, scoring, verifying, workplace
 from fleet.supervisor.attempt import Attempt
@@ -144,7 +144,7 @@ def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Out
 def _not_there(attempt: Attempt, code: int | None, stderr: str) -> Outcome | None:
     """Whether the runner found no program to run. What a command does not find is the command's own affair."""
     said = NO_PROGRAM.fullmatch(stderr.strip())
-    if code != NOT_FOUND or said is None or attempt.session.coder in PLAIN:
+    if code != NOT_FOUND or said is None or attempt.session.coder in MODELLESS:
         return None
     reason = f"`{said[1]}`, the program of coder {attempt.session.coder}, is not on {attempt.session.host}"
     return Outcome(kind=OutcomeKind.MISSING, reason=reason)

@@ -12,7 +12,7 @@ from fleet.coders.coder import Coder, Work
 from fleet.coders.prompts import pool_prompt
 from fleet.coders.prompts.brief import brief
 from fleet.coders.terminal import Screen, State, TerminalCoder
-from fleet.errors import FleetError, TransportError
+from fleet.errors import FleetError
 from fleet.hosts.pool_worker import Facts, key_of, worker_at
 from fleet.model.launch import Launch
 from fleet.model.session import pool_of
@@ -201,7 +201,7 @@ class Dispatch:
         """What a person has to mend is seen at the worker too, as far as it can be told."""
         try:
             await self.at.mark("error", why, attempt.session.id)
-        except (TransportError, FleetError) as exc:
+        except FleetError as exc:
             attempt.silent(exc)
 
 

@@ -16,8 +16,8 @@ from fleet.channels.http import HttpCarrier
 from fleet.coders.coder import Coder
 from fleet.config.home import Home
 from fleet.config.settings import Settings
-from fleet.hosts.machine import LOCAL
 from fleet.hosts.transport import Transport
+from fleet.model.host import is_local
 from fleet.model.reach import Reach
 from fleet.model.session import Defaults
 from fleet.sources.source import Source
@@ -145,7 +145,7 @@ class House:
 
     def reaches(self, host: str | None) -> bool:
         """Whether work for a host is ours to do: this machine's own, and that of machines that are reached from any."""
-        return host is None or host == self.machine or not host.startswith(LOCAL)
+        return host is None or host == self.machine or not is_local(host)
 
     def coder(self, name: str) -> Coder:
         """A coder, loaded once."""

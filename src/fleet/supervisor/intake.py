@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fleet.errors import FleetError, UsageError
+from fleet.errors import UsageError
 from fleet.model.ids import TOKEN
 from fleet.model.states import ENDED, IN_PROGRESS, TaskState
 from fleet.model.task import MAX_TITLE, PRIORITIES, Bead, NewTask, Task, TaskEdit
@@ -110,9 +110,7 @@ class Intake:
             return False
         try:
             after = await self._house.store.edit(task.uid, TaskEdit(**differing), by=BY)
-        except FleetError as exc:
-            if not isinstance(exc, UsageError):
-                raise
+        except UsageError as exc:
             self._house.log("issue_edit_refused", task=task.uid, error=str(exc))
             return False
         taskfile.write(self._house.home, after)

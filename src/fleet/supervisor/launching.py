@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from fleet.coders.coder import Work
 from fleet.coders.prompts import compose_prompt
 from fleet.coders.prompts.brief import InputFile, brief, plain
+from fleet.config.settings import MODELLESS
 from fleet.errors import NotStarted, TransportError
 from fleet.hosts.launch_file import DEFAULT_RULES, Rules
 from fleet.model.launch import Launch
@@ -116,12 +117,11 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
         feedback=feedback(attempt),
         answered=qafile.exchange(home, task.uid) if attempt.history.asked() else "",
     )
-    is_plain = session.coder in ("command", "scripted")
     allowed = [os.path.join(cwd, path) for path in task.terms.writable_paths or ()]
     return Work(
         task=task.uid,
         session=session.id,
-        prompt=plain(task.title, task.description, task.terms) if is_plain else prompt,
+        prompt=plain(task.title, task.description, task.terms) if session.coder in MODELLESS else prompt,
         command=(task.terms.command,) if task.terms.command else (),
         cwd=cwd,
         model=session.model,

@@ -41,14 +41,9 @@ def _ready_or_later(house: House) -> bool:
 def _verifies_soon(house: House, uid: str) -> bool:
     """Whether the verifier of a task is still to run, and not only at some later time."""
     task = house.store.task(uid)
-    return _awaits_verifier(task) and (task.not_before or 0) < now_ms() + SOON_MS
+    return task.awaits_verifier and (task.not_before or 0) < now_ms() + SOON_MS
 
 
 def _unverified(house: House) -> list[Task]:
     partial = house.store.tasks(frozenset({TaskState.PARTIAL}), limit=LOOKED_AT)
-    return [task for task in partial if _awaits_verifier(task)]
-
-
-def _awaits_verifier(task: Task) -> bool:
-    """Whether something else than a person is to judge it."""
-    return task.state is TaskState.PARTIAL and task.awaits is not None and task.awaits.kind != "manual"
+    return [task for task in partial if task.awaits_verifier]

@@ -17,14 +17,13 @@ import msgspec
 from fleet.errors import Conflict
 from fleet.model import event as ev
 from fleet.model.states import ENDED, TaskState
-from fleet.model.task import Comment, Task
+from fleet.model.task import ASKED, Comment, Task
 from fleet.sources.source import Source
 from fleet.supervisor.house import House
 
 T = TypeVar("T")
 BY = "bd"  # who changed it, where that was not said here
 HELD = "held"  # the kind of block that says: the outside queue does not let it run now
-QUESTIONS = frozenset({"question", "permission", "secret", "destructive"})
 MOVES = (ev.TaskSettled, ev.TaskBlocked, ev.TaskAnswered, ev.TaskRequeued)
 
 
@@ -137,7 +136,7 @@ class Reporter:
 def note_of(task: Task) -> str:
     """Why a task does not go on, as a note on its issue."""
     if task.block is not None:
-        kind = "QUESTION" if task.block.kind in QUESTIONS else f"NEEDS YOU ({task.block.kind})"
+        kind = "QUESTION" if task.block.kind in ASKED else f"NEEDS YOU ({task.block.kind})"
         return f"{kind}: {task.block.text}"
     verb = "STOPPED" if task.state is TaskState.CANCELLED else "FAILED"
     return f"{verb}: {task.reason} (fleet why {task.uid}; set it to open to run it again)"

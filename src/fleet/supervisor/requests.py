@@ -9,10 +9,9 @@ from fleet.hosts.follower import Followed
 from fleet.hosts.outbox import Request
 from fleet.hosts.session import HostedSession
 from fleet.model.session import Progress, Session
-from fleet.model.task import Task
+from fleet.model.task import ASKED, Task
 from fleet.supervisor.house import House
 
-KINDS = ("question", "permission", "secret", "destructive")
 QUESTION = "QUESTION:"
 
 
@@ -68,7 +67,7 @@ class Requests:
     def _asked(self, progress: Progress, kind: str, text: str) -> tuple[Progress, str]:
         if not text.strip():
             raise FleetError("the question is empty")
-        asked = replace(progress, asked_kind=kind if kind in KINDS else "question", asked_text=text.strip())
+        asked = replace(progress, asked_kind=kind if kind in ASKED else "question", asked_text=text.strip())
         return asked, "recorded: end the session now; another will go on when a person has answered"
 
     def _shown(self) -> str:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from fleet.errors import Conflict, TransportError, UsageError
 from fleet.hosts.files import Places, look
+from fleet.hosts.launch_file import BASE_ENVIRONMENT
 from fleet.hosts.workspace import AT_HEAD, Repository, Workspaces, Worktree, outside, with_setup
 from fleet.model.launch import Launch
 from fleet.supervisor import carrying
@@ -15,7 +16,6 @@ from fleet.supervisor.attempt import Attempt
 
 UNDO_SECONDS = 15.0
 SHOWN = 20  # of the files that were written outside
-BASE_ENVIRONMENT = frozenset({"PATH", "HOME", "USER", "SHELL", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"})
 
 
 class Unmet(Exception):

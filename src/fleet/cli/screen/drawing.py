@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fleet.cli.run_view import dollars
 from fleet.cli.transcript import one_line
 from fleet.cli.words import cells, count, pad, printable, span, when
+from fleet.model.host import is_local
 from fleet.projections.board import Board, Running, Waiting
 from fleet.projections.hosts import HostView
 from fleet.projections.queue import Question
@@ -149,7 +150,7 @@ def _run_cells(each: Running, now: int, wide: bool) -> list[str]:
 
 def _where(each: Running) -> str:
     """The host; of those on this machine, the slot."""
-    return each.worker if each.host.startswith("local@") else each.host
+    return each.worker if is_local(each.host) else each.host
 
 
 def _rounded(tokens: int) -> str:

@@ -121,7 +121,7 @@ class SpriteApi:
                     return answer
                 error = refusal(what, answer.status_code, answer.content, answer.headers)
                 failed = answer.status_code >= FAILED
-            pause = next(pauses, None) if failed else _wait_for(error, patience)
+            pause = next(pauses, None) if failed else wait_for(error, patience)
             if pause is None:
                 raise error
             patience -= pause
@@ -171,7 +171,7 @@ async def pause_after(error: TransportError, seconds: float) -> None:
         raise exc from error
 
 
-def _wait_for(error: TransportError, patience: float) -> float | None:
+def wait_for(error: TransportError, patience: float) -> float | None:
     """How long to wait before it is asked again; None: not at all."""
     if not isinstance(error, HostBusy):
         return None

@@ -14,9 +14,17 @@ from urllib.parse import urlencode
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
-from fleet.errors import HostBusy, HostUnfit, TransportError
+from fleet.errors import HostUnfit, TransportError
 from fleet.hosts.sprite.answers import fields_of, refusal
-from fleet.hosts.sprite.api import FAILED, PATIENCE_SECONDS, PAUSES_SECONDS, SpriteApi, path_of, pause_after
+from fleet.hosts.sprite.api import (
+    FAILED,
+    PATIENCE_SECONDS,
+    PAUSES_SECONDS,
+    SpriteApi,
+    path_of,
+    pause_after,
+    wait_for,
+)
 from fleet.hosts.transport import Course
 
 STDIN, STDOUT, STDERR, EXIT, STDIN_END = range(5)
@@ -149,9 +157,7 @@ async def _opened(api: SpriteApi, name: str, argv: Sequence[str], what: str) -> 
         except InvalidStatus as exc:
             status = exc.response.status_code
             error = _refused(what, status, bytes(exc.response.body or b""), dict(exc.response.headers.raw_items()))
-            pause = next(pauses, None) if status >= FAILED else None
-            if isinstance(error, HostBusy) and (error.retry_after_seconds or PAUSES_SECONDS[-1]) <= patience:
-                pause = error.retry_after_seconds or PAUSES_SECONDS[-1]
+            pause = next(pauses, None) if status >= FAILED else wait_for(error, patience)
             if pause is None:
                 raise error from exc
             patience -= pause
