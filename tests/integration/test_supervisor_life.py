@@ -154,6 +154,25 @@ def test_a_broken_edit_keeps_the_settings_and_is_told(inside: InHouse) -> None:
     assert "fleet.toml:2" in inside.logged("settings_broken")[0]["error"]
 
 
+def test_settings_that_cannot_be_read_are_waited_for(inside: InHouse) -> None:
+    """A fleet.toml that the system does not let us read ends nobody: what is in force stays, and the log tells why."""
+    text = inside.home.toml.read_text()
+
+    async def work() -> None:
+        async with inside.supervising():
+            await inside.until(lambda: inside.logged("supervisor_started"), "a supervisor")
+            inside.home.toml.unlink()
+            inside.home.toml.mkdir()
+            await inside.until(lambda: inside.logged("settings_broken"), "a word about it")
+            await inside.until_state(inside.add({"say": "still here"}), TaskState.COMPLETED)
+            inside.home.toml.rmdir()
+            inside.home.toml.write_text(text)
+            await inside.until(lambda: inside.logged("settings_reloaded"), "the settings")
+
+    asyncio.run(work())
+    assert "cannot read" in inside.logged("settings_broken")[0]["error"]
+
+
 def test_an_edit_of_the_task_file_counts_when_the_task_is_claimed(inside: InHouse) -> None:
     """A coder written into task.json by hand is the one that runs; one that does not exist needs a person."""
     known, unknown = inside.add({"say": "hello"}), inside.add({"say": "hello"})

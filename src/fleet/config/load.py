@@ -10,7 +10,7 @@ import msgspec
 from fleet.config.files import read_bytes
 from fleet.config.home import Home
 from fleet.config.settings import ALIASES, Settings
-from fleet.errors import ConfigError
+from fleet.errors import ConfigError, HomeError
 
 # Settings of which there may be many tables.
 LISTS = ("hosts", "workers", "coders", "channels", "routes", "updates", "pools")
@@ -37,7 +37,7 @@ class Current:
     def __call__(self) -> Settings:
         try:
             self._settings = load(self._home)
-        except ConfigError:
+        except (ConfigError, HomeError):
             return self._settings
         return self._settings
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from fleet.config.load import load
-from fleet.errors import ConfigError, Fenced, FleetError, may_pass
+from fleet.errors import ConfigError, Fenced, FleetError, HomeError, may_pass
 from fleet.model.session import Ending, Session
 from fleet.model.states import LIVE, SessionState, TaskState
 from fleet.model.task import Task
@@ -69,7 +69,7 @@ class Supervisor:
         self._stop_agents = False
         self._sessions = 0
         self._failure: BaseException | None = None
-        self._toml_seen: int | None = None
+        self._toml_seen: tuple[int, int, int] | None = None
         self._mirror_at = 0.0
         self._driven: set[str] = set()  # the tasks that we had a session of
 
@@ -267,9 +267,10 @@ class Supervisor:
     def _reload_settings(self) -> None:
         """Take an edit of fleet.toml; one that is broken keeps what is in force, and says where the error is."""
         try:
-            seen = self.house.home.toml.stat().st_mtime_ns
+            found = self.house.home.toml.stat()
         except OSError:
             return
+        seen = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns)  # a file that may be read again counts, too
         if seen == self._toml_seen:
             return
         first, self._toml_seen = self._toml_seen is None, seen
@@ -277,7 +278,7 @@ class Supervisor:
             self.house.take(load(self.house.home))
             if not first:
                 self.house.log("settings_reloaded")
-        except ConfigError as exc:
+        except (ConfigError, HomeError) as exc:
             self.house.log("settings_broken", error=str(exc))
 
     def _rung(self, bell: Bell) -> None:
