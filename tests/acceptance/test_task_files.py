@@ -14,6 +14,7 @@ import pytest
 from fleet import wiring
 from fleet.config.settings import Settings
 from fleet.errors import UsageError
+from fleet.front.logs import MOST_TEXT
 from fleet.hosts.machine import local_host
 from fleet.model.task import Task
 from fleet.supervisor import handwritten
@@ -43,7 +44,7 @@ def test_a_file_of_a_task(cli: Cli, what: str) -> None:
     file.write_bytes("first\nsecond: 日本".encode())
     assert cli.ok("task", uid, what).out == "first\nsecond: 日本\n"
     found = cli.json("task", uid, what)
-    assert found == {"task": uid, "file": str(file), "text": "first\nsecond: 日本"}
+    assert found == {"task": uid, "file": str(file), "text": "first\nsecond: 日本", "left_out": 0}
 
 
 def test_files_that_are_not_text_or_not_readable(cli: Cli) -> None:
@@ -88,6 +89,18 @@ def test_task_refuses_what_it_does_not_know(cli: Cli) -> None:
     assert cli.run("task", uid).code == 2
     assert cli.run("task", "fleet-000", "log").code == 4
     assert cli.run("task", uid, "log", "coder=x").err == "error: `coder=x`: only `set` takes values\n"
+
+
+def test_a_file_without_end_is_shown_in_part(cli: Cli) -> None:
+    """An agent may write any amount into its files: so much of one is shown, and what is left out is said."""
+    uid = cli.add("work")
+    file = cli.task_file(uid, "artifacts/PLAN_AND_STATUS.md")
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"x" * MOST_TEXT + b"12345")
+    done = cli.ok("task", uid, "plan")
+    assert done.out == "x" * MOST_TEXT + "\n"
+    assert done.err == f"the last 5 bytes of {file} are left out\n"
+    assert cli.json("task", uid, "plan")["left_out"] == 5
 
 
 def test_logs_prints_the_tail(cli: Cli) -> None:

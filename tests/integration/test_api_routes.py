@@ -309,7 +309,7 @@ def test_files_of_a_task_are_its_own(api: Asked) -> None:
     """What the agent wrote is given as text; a link that leads elsewhere is refused, a pipe is not waited for."""
     uid = running(api)
     plan = api.home.task_dir(uid) / "artifacts" / "PLAN_AND_STATUS.md"
-    assert api.get(f"/tasks/{uid}/files/plan") == {"task": uid, "file": str(plan), "text": None}
+    assert api.get(f"/tasks/{uid}/files/plan") == {"task": uid, "file": str(plan), "text": None, "left_out": 0}
     plan.write_text("1. begin")
     assert api.get(f"/tasks/{uid}/files/plan", role=Role.READ)["text"] == "1. begin"
     plan.unlink()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 1.0  # the safety net; the bell wakes us at once
 REST_SECONDS = 0.05  # many commits make one look
+PIECE = 1 << 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -89,25 +90,16 @@ def last_lines(file: Path, most: int) -> list[str]:
 def _tail(opened: BinaryIO, only: str | None, most: int, *, raw: bool) -> Tail:
     """The last lines of a file that may be long."""
     from fleet.cli.transcript import Transcript
-    from fleet.projections.logs import tail
+    from fleet.projections.logs import as_they_are, of_session, tail
 
     last: list[Transcript] = []
 
-    def shown(records: Sequence[bytes]) -> list[str]:
+    def in_words(records: Sequence[bytes]) -> list[str]:
         last[:] = [Transcript()]
-        return list(_rendered(records, only, last[0], raw=raw))
+        return [line for record in records for line in last[0].lines(record)]
 
-    lines, at = tail(opened, most, shown)
-    return Tail(lines, at, last[0])
-
-
-def _rendered(records: Sequence[bytes], only: str | None, transcript: Transcript, *, raw: bool) -> Iterator[str]:
-    from fleet.cli.transcript import read
-
-    for line in records:
-        if only is not None and ((record := read(line)) is None or record.session != only):
-            continue
-        yield from [line.decode("utf-8", "replace").rstrip("\n")] if raw else transcript.lines(line)
+    lines, at = tail(opened, most, as_they_are if raw else in_words, of_session(only))
+    return Tail(lines, at, last[0] if last else Transcript())
 
 
 def _follow(log: LogView, args: argparse.Namespace, context: Context) -> int:
@@ -185,19 +177,21 @@ class Follower:
                 continue
             yield from [line.decode("utf-8", "replace").rstrip("\n")] if self._raw else self.transcript.lines(line)
 
-    def _new(self) -> list[bytes]:
+    def _new(self) -> Iterator[bytes]:
+        """The records that came since, up to the size that the file has now; read a piece at a time."""
         try:
             with self._open_log() as opened:
-                size = opened.seek(0, os.SEEK_END)
+                size, rest = opened.seek(0, os.SEEK_END), b""
                 if size < self.at:
                     self.at, self._again = size, True
                 opened.seek(self.at)
-                data = opened.read()
+                while data := opened.read(min(PIECE, size - self.at - len(rest))):
+                    data = rest + data
+                    whole, rest = data[: (cut := data.rfind(b"\n") + 1)], data[cut:]
+                    self.at += len(whole)
+                    yield from whole.splitlines(keepends=True)
         except FileNotFoundError:
-            return []
-        whole = data[: data.rfind(b"\n") + 1]
-        self.at += len(whole)
-        return whole.splitlines(keepends=True)
+            return
 
 
 def _task(uid: str, context: Context) -> TaskDetail | None:

@@ -14,6 +14,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from codecs import iterdecode
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fleet.errors import FleetError, UsageError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 FILES = ("log", "plan", "knowledge", "qa", "stderr")
 OTHERS = ("events", "diff", "set")
+PIECE = 1 << 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,23 +69,31 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _events(args.id, context)
     if args.what == "diff":
         return _diff(args.id, context)
-    return _print(
-        _log(args.id, context) if args.what == "log" else context.front.file(args.id, args.what), args, context
-    )
+    found = _log(args.id, context) if args.what == "log" else context.front.file(args.id, args.what)
+    return _print(found, args, context)
 
 
 def _log(word: str, context: Context) -> TaskFile:
+    """The log. For a person it is printed as it is read, since it may be long; then no text is left to print."""
     from fleet.front.views import TaskFile
 
     view = context.front.log_view(word)
     try:
         with context.front.open_log(view) as opened:
-            text: str | None = opened.read().decode("utf-8", "replace")
+            if context.json:
+                return TaskFile(task=view.task, file=view.file, text=opened.read().decode("utf-8", "replace"))
+            last = ""
+            for text in iterdecode(iter(partial(opened.read, PIECE), b""), "utf-8", "replace"):
+                context.print_text(text)
+                last = text[-1:] or last
+            context.print_text("\n" if last not in ("", "\n") else "")
     except FileNotFoundError:
-        text = None
+        return TaskFile(task=view.task, file=view.file, text=None)
+    except BrokenPipeError:  # nobody reads what is printed
+        raise
     except OSError as exc:
         raise FleetError(f"{view.file} cannot be read: {exc.strerror}") from exc
-    return TaskFile(task=view.task, file=view.file, text=text)
+    return TaskFile(task=view.task, file=view.file, text="")
 
 
 def _print(found: TaskFile, args: argparse.Namespace, context: Context) -> int:
@@ -90,6 +101,8 @@ def _print(found: TaskFile, args: argparse.Namespace, context: Context) -> int:
         context.print_json(found)
     elif found.text:
         context.print_text(found.text if found.text.endswith("\n") else found.text + "\n")
+    if found.left_out:
+        context.note(f"the last {found.left_out:,} bytes of {found.file} are left out")
     if found.text is None:
         context.note(f"{found.task} has no {args.what} yet ({found.file})")
     return 0

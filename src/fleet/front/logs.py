@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,10 @@ FILES = {
     "qa": "artifacts/Q&A.md",
     "stderr": "stderr.log",
 }
+MOST_TEXT = 8 << 20  # bytes of one that are shown: an agent may write any amount
 OLD_STDERR = "log.stderr"  # where an older supervisor wrote it
 SESSION = re.compile(r"(.+)\.\d+")
+BREAK = re.compile(r"\r\n?")
 
 
 def log_view(home: Home, uid_of: Callable[[str], str], word: str) -> LogView:
@@ -48,13 +51,15 @@ def task_file(home: Home, uid: str, what: str) -> TaskFile:
     if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(directory)):
         raise Conflict(f"{file} leads out of the files of its task")
     try:
-        with open(file, encoding="utf-8", errors="replace", opener=_open_at_once) as opened:
-            text: str | None = opened.read()
+        with open(file, "rb", opener=_open_at_once) as opened:
+            data = opened.read(MOST_TEXT) or b""
+            left_out = os.fstat(opened.fileno()).st_size - len(data)
     except FileNotFoundError:
-        text = None
+        return TaskFile(task=uid, file=str(file), text=None)
     except OSError as exc:
         raise FleetError(f"{file} cannot be read: {exc.strerror}") from exc
-    return TaskFile(task=uid, file=str(file), text=text)
+    text = BREAK.sub("\n", data.decode("utf-8", "replace"))
+    return TaskFile(task=uid, file=str(file), text=text, left_out=max(0, left_out))
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -68,8 +73,8 @@ def supervisor_log(home: Home, lines: int | None) -> SupervisorLog:
     file = _newest([home.logs, home.old_logs])
     if file is None:
         return SupervisorLog(file=None, lines=[])
-    text = file.read_text("utf-8", errors="replace").splitlines()
-    return SupervisorLog(file=str(file), lines=text[-lines:] if lines else text)
+    with file.open(encoding="utf-8", errors="replace") as opened:
+        return SupervisorLog(file=str(file), lines=[line.rstrip("\n") for line in deque(opened, maxlen=lines)])
 
 
 def _newest(directories: list[Path]) -> Path | None:

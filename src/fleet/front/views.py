@@ -54,6 +54,7 @@ class TaskFile(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     file: str
     text: str | None
+    left_out: int = 0  # bytes of its end that are not in the text
 
 
 class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):

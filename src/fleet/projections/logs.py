@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -12,8 +12,10 @@ from fleet.config.home import Home
 from fleet.errors import FleetError
 from fleet.store.reads import Reads
 
-BLOCK = 1 << 16
-MOST_BYTES = 8 << 20  # that are read for a look at the end of a log
+BLOCK = 1 << 18
+MOST_BYTES = 1 << 30  # that are read for a look at the end of a log
+Shown = Callable[[Sequence[bytes]], list[str]]
+Wanted = Callable[[bytes], bool]
 
 
 class LogTail(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,15 +35,9 @@ def log_tail(reads: Reads, home: Home, word: str, most: int) -> LogTail:
     task = reads.find(word)
     only = word if any(session.id == word for session in reads.sessions(task=task.uid)) else None
     file = home.task_dir(task.uid) / "log.jsonl"
-    decode = msgspec.json.Decoder(_Of).decode
-
-    def shown(records: Sequence[bytes]) -> list[str]:
-        kept = records if only is None else [line for line in records if _is_of(line, only, decode)]
-        return [line.decode("utf-8", "replace").rstrip("\n") for line in kept]
-
     try:
         with file.open("rb") as opened:
-            lines, _ = tail(opened, most, shown, most_bytes=MOST_BYTES)
+            lines, _ = tail(opened, most, as_they_are, of_session(only), most_bytes=MOST_BYTES)
     except FileNotFoundError:
         lines = []
     except OSError as exc:
@@ -50,22 +46,51 @@ def log_tail(reads: Reads, home: Home, word: str, most: int) -> LogTail:
 
 
 def tail(
-    opened: BinaryIO, most: int, shown: Callable[[Sequence[bytes]], list[str]], *, most_bytes: int | None = None
+    opened: BinaryIO,
+    most: int,
+    shown: Shown,
+    wanted: Wanted | None = None,
+    *,
+    most_bytes: int | None = None,
+    block: int = BLOCK,
 ) -> tuple[list[str], int]:
-    """The last lines that records come to, and where in the file the next record begins.
+    """The last lines that the records come to which are wanted, and where in the file the next record begins.
 
-    As much of the file's end is read as is needed, and no more.
+    The file is read from its end, a block at a time, as far as is needed; what is not wanted takes no memory.
     """
-    size, block = opened.seek(0, os.SEEK_END), BLOCK
-    while True:
-        start = max(0, size - block)
-        opened.seek(start)
-        data = opened.read(size - start)
-        whole = data[: data.rfind(b"\n") + 1]
-        lines = shown(whole.splitlines(keepends=True)[1 if start else 0 :])
-        if len(lines) >= most or not start or (most_bytes is not None and block >= most_bytes):
-            return lines[-most:], start + len(whole)
-        block *= 4
+    end = _end(opened, block)
+    found: list[list[bytes]] = []
+    count = due = 0
+    for begins, records in _backwards(opened, end, block):
+        found.append(records if wanted is None else [line for line in records if wanted(line)])
+        count += len(found[-1])
+        over = begins == 0 or (most_bytes is not None and end - begins >= most_bytes)
+        if count > due or over:
+            lines = shown([line for block in reversed(found) for line in block])
+            if len(lines) >= most or over:
+                return lines[-most:], end
+            due = 2 * count
+    return shown([]), end
+
+
+def of_session(only: str | None) -> Wanted | None:
+    """What tells the records of one session; None: all are wanted."""
+    if only is None:
+        return None
+    name, decode = only.encode(), msgspec.json.Decoder(_Of).decode
+
+    def wanted(line: bytes) -> bool:
+        try:
+            return name in line and decode(line).session == only
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+
+    return wanted
+
+
+def as_they_are(records: Sequence[bytes]) -> list[str]:
+    """The records themselves as lines."""
+    return [line.decode("utf-8", "replace").rstrip("\n") for line in records]
 
 
 def decoded(line: str) -> object:
@@ -76,8 +101,29 @@ def decoded(line: str) -> object:
         return line
 
 
-def _is_of(line: bytes, session: str, decode: Callable[[bytes], _Of]) -> bool:
-    try:
-        return decode(line).session == session
-    except msgspec.DecodeError:
-        return False
+def _end(opened: BinaryIO, block: int) -> int:
+    """Where the last whole record ends; behind it one may be in the making."""
+    at = opened.seek(0, os.SEEK_END)
+    while at:
+        begins = max(0, at - block)
+        opened.seek(begins)
+        found = opened.read(at - begins).rfind(b"\n")
+        if found >= 0:
+            return begins + found + 1
+        at = begins
+    return 0
+
+
+def _backwards(opened: BinaryIO, end: int, usual: int) -> Iterator[tuple[int, list[bytes]]]:
+    """The records before that place, some at a time: each time in order, with the place where they begin."""
+    block = usual
+    while end:
+        begins = max(0, end - block)
+        opened.seek(begins)
+        data = opened.read(end - begins)
+        cut = data.find(b"\n") + 1 if begins else 0  # the record that began before this block comes with the next
+        if cut == len(data):
+            block *= 2  # no record of this length begins in it
+            continue
+        end, block = begins + cut, usual
+        yield end, data[cut:].splitlines(keepends=True)

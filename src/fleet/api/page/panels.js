@@ -10,9 +10,9 @@ const KEPT_MS = 60_000; // a download has begun by then
 
 export function file(found) {
   if (found.text === null) return h("p", { class: "empty" }, "None yet; it will be ", h("code", {}, found.file));
-  return found.text
-    ? longText(found.text)
-    : h("p", { class: "empty" }, "It is empty: ", h("code", {}, found.file));
+  if (!found.text) return h("p", { class: "empty" }, "It is empty: ", h("code", {}, found.file));
+  const rest = found.left_out ? h("p", { class: "empty" }, `Its last ${size(found.left_out)} are left out.`) : "";
+  return h("div", {}, longText(found.text), rest);
 }
 
 export function receipts(found) {
