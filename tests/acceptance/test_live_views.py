@@ -146,6 +146,14 @@ def test_watching_needs_a_terminal(cli: Cli) -> None:
         assert (done.code, done.out) == (2, "")
         assert "--watch needs a terminal" in done.err
         assert "`fleet watch` follows without one" in done.err
+    master, slave = pty.openpty()
+    env = {**cli.env, "TERM": "dumb"}  # nothing can be drawn over there: a person would see nothing until Ctrl-C
+    dumb = subprocess.run([*FLEET, "tasks", "--watch"], env=env, stdout=slave, stderr=subprocess.PIPE, check=False)
+    os.close(master)
+    os.close(slave)
+    assert (dumb.returncode, b"--watch needs a terminal" in dumb.stderr) == (2, True)
+    done = cli.run("status", "--watch")
+    assert (done.code, "`fleet top` shows the work as it goes" in done.err) == (4, True)
 
 
 @pytest.mark.parametrize("colour", [True, False])

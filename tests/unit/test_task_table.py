@@ -42,3 +42,12 @@ def test_a_task_is_one_line(width: int, started_at: int | None) -> None:
     assert all(row.startswith("fleet-abc  running") for row in rows[1:])
     assert all((TITLE in row) == (width == 1000) for row in rows[1:])
     assert all(("\u2026" in row) == (width != 1000) for row in rows[1:])
+
+
+def test_a_mark_that_a_terminal_cannot_show_is_left_out() -> None:
+    """Where letters are not UTF-8 the mark would be seven others, and break the line: what does not fit is cut."""
+    console = Console(width=80, highlight=False, color_system=None)
+    with console.capture() as drawn:
+        console.print(task_table([a_line(title="x" * 200)], 80, marks=False))
+    assert drawn.get().isascii()
+    assert len(drawn.get().splitlines()) == 2

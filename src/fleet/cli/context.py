@@ -161,11 +161,17 @@ class Context:
         """Whether a person looks at stdout and has not asked for plain text."""
         return self.colours(self.out)
 
+    def redraws(self, stream: TextIO) -> bool:
+        """Whether a stream is a terminal where what was drawn can be drawn over."""
+        from fleet.config.environment import environ
+
+        return stream.isatty() and environ().get("TERM") not in ("dumb", "unknown")
+
     def colours(self, stream: TextIO) -> bool:
         """Whether a person looks at a stream and has not asked for plain text."""
         from fleet.config.environment import environ
 
-        return stream.isatty() and not environ().get("NO_COLOR") and environ().get("TERM") != "dumb"
+        return self.redraws(stream) and not environ().get("NO_COLOR")
 
 
 def encode_json(value: object) -> str:

@@ -218,7 +218,7 @@ class Show:
     @contextlib.contextmanager
     def live(self) -> Iterator[None]:
         """While this is open, the table is kept below the lines, where there is a terminal for it."""
-        if self._context.json or not self._context.err.isatty():
+        if self._context.json or not self._context.redraws(self._context.err):
             yield
             return
         from rich.live import Live

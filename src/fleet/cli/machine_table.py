@@ -61,7 +61,7 @@ def watch(args: argparse.Namespace, hosts: list[Host], context: Context) -> int:
     The settings alone wake nobody here, and who may sleep is probed seldom: a machine that is asked every few seconds
     never sleeps, and is paid for.
     """
-    if context.json or not context.out.isatty():
+    if context.json or not context.redraws(context.out):
         raise UsageError("--watch needs a terminal", hint="run `fleet status --json` again and again")
     while True:
         found, code = (_recalled(hosts, context), 0) if args.no_probe else _again(args, hosts, context)

@@ -71,7 +71,9 @@ def _see_through(run_id: str, context: Context, begin: Begin, *, quiet: bool) ->
     from fleet.cli.run_spec import conclude
     from fleet.projections.happened import Only
 
-    contact = Contact(context, quiet=quiet or (context.err.isatty() and not context.json))  # the table tells it too
+    contact = Contact(
+        context, quiet=quiet or (context.redraws(context.err) and not context.json)
+    )  # the table tells it too
     try:
         with closing(context.away.follow(begin, Only(run=run_id))) as following:
             _follow(run_id, context, following, contact, quiet=quiet)

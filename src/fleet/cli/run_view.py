@@ -159,7 +159,7 @@ def view_of(context: Context, look: Look, following: Following, *, quiet: bool) 
     """The view that fits who looks."""
     if quiet or context.json:
         return Silent()
-    return Screen(context, look) if context.err.isatty() else Lines(context, following)
+    return Screen(context, look) if context.redraws(context.err) else Lines(context, following)
 
 
 def summary(view: RunView) -> str:

@@ -14,7 +14,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fleet.cli.parsing import add_selection
-from fleet.errors import UsageError
+from fleet.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -46,6 +46,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli import machine_table
     from fleet.cli.machines import selected
 
+    if args.watch and not context.settings.hosts:
+        hint = "`fleet top` shows the work as it goes; machines are declared as [[hosts]] in fleet.toml"
+        raise NotFound("there are no hosts to watch", hint=hint)
     hosts = selected(args, context)
     if args.watch:
         return machine_table.watch(args, hosts, context)

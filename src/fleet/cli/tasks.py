@@ -127,7 +127,7 @@ def parse_states(word: str | None) -> frozenset[TaskState] | None:
 
 def _watch(args: argparse.Namespace, context: Context) -> int:
     """The table again and again, in its place; until Ctrl-C."""
-    if context.json or not context.out.isatty():
+    if context.json or not context.redraws(context.out):
         raise UsageError("--watch needs a terminal", hint="`fleet watch` follows without one")
     wanted = _wanted(args)
     states = parse_states("all" if wanted and args.status is None else args.status)
@@ -146,10 +146,11 @@ def _watch(args: argparse.Namespace, context: Context) -> int:
         named = ("queued", "running", "blocked", "completed", "failed")
         summary = "  ".join(f"{name} {counts.get(name, 0)}" for name in named)
         alone = "" if front.supervisors() else "   no supervisor is running: fleet run"
-        table = task_table(found, console.width) if found else Text(_nothing(args.status, context))
+        table = task_table(found, console.width, marks=marks) if found else Text(_nothing(args.status, context))
         return Group(table, Text(f"\n{summary}{alone}"))
 
     console = Console(file=context.out, highlight=False, no_color=not context.colour)
+    marks = console.encoding.startswith("utf")
     bell, drawn = front.listen(), screen()
     try:
         with Live(drawn, console=console, auto_refresh=False, transient=False) as live:
@@ -176,15 +177,15 @@ def print_table(found: list[TaskLine], context: Context) -> None:
         width=None if context.out.isatty() else WHOLE,
     )
     if context.out.isatty():
-        console.print(task_table(found, console.width))
+        console.print(task_table(found, console.width, marks=console.encoding.startswith("utf")))
         return
     with console.capture() as drawn:
         console.print(task_table(found, console.width))
     context.print("\n".join(row.rstrip() for row in drawn.get().splitlines()))
 
 
-def task_table(found: list[TaskLine], width: int) -> Table:
-    """A row for each task; the columns of a session only when one is shown."""
+def task_table(found: list[TaskLine], width: int, *, marks: bool = True) -> Table:
+    """A row for each task; the columns of a session only when one is shown. `marks`: what is cut ends in a mark."""
     from rich.table import Table
     from rich.text import Text
 
@@ -203,8 +204,8 @@ def task_table(found: list[TaskLine], width: int) -> Table:
             "Status": line.state.value,
             "Coder": Text(line.coder, style="dim" if line.coder_inherited else "bold"),
             "Model": Text(line.model or "-", style="dim" if line.model_inherited else "bold"),
-            "Title": Text(line.title, no_wrap=True, overflow="ellipsis"),
-            "cwd": Text(line.cwd or "-", no_wrap=True, overflow="ellipsis"),
+            "Title": Text(line.title, no_wrap=True, overflow="ellipsis" if marks else "crop"),
+            "cwd": Text(line.cwd or "-", no_wrap=True, overflow="ellipsis" if marks else "crop"),
         }
         if line.started_at:
             cells |= {
