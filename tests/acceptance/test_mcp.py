@@ -24,7 +24,7 @@ from fleet.config.tokens import Role
 from tests.support.cli import FLEET, Cli, line_from
 
 SECONDS = 60
-LOOKS = ["status", "tasks", "inspect", "why", "logs", "artifacts", "receipts", "questions", "wait"]
+LOOKS = ["status", "tasks", "inspect", "why", "logs", "artifacts", "receipts", "questions", "cost", "wait"]
 STEERS = ["add", "run", "restart", "interrupt", "stop", "answer", "ask", "verify"]
 ROBOT = Implementation(name="robot", version="1")
 SPEC = {"name": "night", "tasks": [{"id": "a", "command": ["true"]}, {"id": "b", "command": ["true"], "needs": ["a"]}]}
@@ -97,6 +97,7 @@ def test_a_run_is_waited_for_and_its_verdicts_are_read(cli: Cli) -> None:
         (receipt,) = (await call(client, "receipts", id=line["id"]))["receipts"]
         assert (receipt["result"], receipt["final"]) == ("pass", True)
         assert (await call(client, "wait", run=receipt["run"]))["exit_code"] == 0
+        assert [each["name"] for each in (await call(client, "cost", by="run"))["lines"]] == [receipt["run"]]
         assert "hello" in str((await call(client, "logs", id=line["id"]))["records"])
         assert (await call(client, "inspect", id=line["id"]))["receipt"]["id"] == receipt["id"]
         assert "needs the role operate" in refused(await client.call_tool("stop", {"all": True}))

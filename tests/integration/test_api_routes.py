@@ -396,10 +396,13 @@ def test_alerts_are_listed(api: Asked) -> None:
 
 def test_metrics(api: Asked) -> None:
     """Counts of tasks and of answers, in Prometheus' format; no id and no token among the labels."""
+    assert "fleet_sessions_unpriced_total{" not in api.ask("GET", "/metrics").text
+    finish(api, running(api))
     uid = api.post("/tasks", {"title": "x"}).json()["id"]
     api.get(f"/tasks/{uid}")
     text = api.ask("GET", "/metrics").text
     assert 'fleet_tasks{state="queued"} 1.0' in text
+    assert 'fleet_sessions_unpriced_total{coder="scripted"} 1.0' in text
     assert 'route="/v1/fleet/tasks/{task_id}",status="200"' in text
     assert uid not in text
     assert api.tokens[Role.ADMIN] not in text

@@ -57,7 +57,9 @@ class Desk:
         self.hub = Hub(store, self.ask, max_streams=settings().api.max_streams)
         self.settings = settings
         self.tokens = tokens.Current(home)
+        self.began = utc_ms()
         self.sums = Sums(utc_ms)
+        self.metered = Sums(utc_ms)  # apart: who collects does not wait for who asks about a year
         self._cached: dict[str, bytes] = {}
         self._cached_at = -1
         self._asking = ThreadPoolExecutor(READERS, "api-ask")

@@ -73,6 +73,22 @@ class _Work:
         for name, about, value in gauges:
             yield GaugeMetricFamily(name, about, value=value)
         yield CounterMetricFamily("fleet_api_streams_dropped", "Clients that were too slow.", value=hub.dropped)
+        yield from self._spent()
+
+    def _spent(self) -> Iterator[Metric]:
+        """What sessions spent that ended while this server was up."""
+        ended = CounterMetricFamily("fleet_sessions_ended", "Sessions that ended.", labels=["coder"])
+        unpriced = CounterMetricFamily("fleet_sessions_unpriced", "Those of unknown cost.", labels=["coder"])
+        cost = CounterMetricFamily("fleet_cost_usd", "What those cost that told it.", labels=["coder"])
+        tokens = CounterMetricFamily("fleet_tokens", "Tokens, by where they went.", labels=["coder", "kind"])
+        for line in self._desk.metered.cost(self._reads, self._desk.began, "coder", ()).lines:
+            ended.add_metric([line.name], line.sessions)
+            unpriced.add_metric([line.name], line.unpriced)
+            cost.add_metric([line.name], (line.cost_microusd or 0) / 1e6)
+            kinds = {"input": line.input_tokens, "cached": line.cached_tokens, "output": line.output_tokens}
+            for kind, number in kinds.items():
+                tokens.add_metric([line.name, kind], number)
+        yield from (ended, unpriced, cost, tokens)
 
 
 @get("/metrics", tags=["metrics"], guards=NEEDS_READ, media_type="text/plain")

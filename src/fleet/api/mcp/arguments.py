@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -52,6 +52,13 @@ class OfReceipts(Takes, frozen=True, kw_only=True):
 
     id: Id | None = None
     run: RunId | None = None
+
+
+class OfCost(Takes, frozen=True, kw_only=True):
+    """Of how long, and how it is divided."""
+
+    hours: Annotated[int, Meta(ge=1, le=24 * 366, description="The last so many hours.")] = 24
+    by: Literal["coder", "model", "host", "label", "run"] = "coder"
 
 
 class OfWait(Takes, frozen=True, kw_only=True):

@@ -14,13 +14,16 @@ from fleet.errors import UsageError
 from fleet.front.front import Front
 from fleet.front.views import Add, Created, Decided, RunDetail
 from fleet.model.states import IN_PROGRESS
+from fleet.projections.cost import Cost
 from fleet.projections.inspect import Inspection
 from fleet.projections.logs import LogTail
 from fleet.projections.queue import TaskDetail, Wanted
 from fleet.projections.status import Status
 from fleet.projections.why import Why
+from fleet.store.clock import utc_ms
 
 BY = "by a manager agent"
+HOUR_MS = 3_600_000
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +136,13 @@ TOOLS = (
         takes=take.Takes,
         gives=give.Questions,
         does=lambda front, _: give.Questions(questions=front.questions()),
+    ),
+    Tool(
+        name="cost",
+        about="What the sessions spent that ended lately, in microdollars; null: their coder did not tell. What runs.",
+        takes=take.OfCost,
+        gives=Cost,
+        does=lambda front, asked: front.cost(utc_ms() - asked.hours * HOUR_MS, asked.by),
     ),
     Tool(
         name="wait",
