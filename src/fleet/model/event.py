@@ -1,8 +1,8 @@
 """Events: the record. Each is one fact, in a closed set of kinds; order is by sequence, times are UTC milliseconds.
 
-What is stored is the canonical JSON of the event (sorted keys, no spaces). The chain of a subject (a task, a run, a
-host, a supervisor, a channel) hashes over those bytes, so that a stored event cannot be changed, removed from the
-middle or re-ordered unnoticed.
+What is stored is the JSON of the event without spaces: its kind, then its fields in the order in which they stand here;
+the keys of maps are sorted. The chain of a subject (a task, a run, a host, a supervisor, a channel) hashes over those
+bytes, so that a stored event cannot be changed, removed from the middle or re-ordered unnoticed.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     event: AnyEvent
 
 
-encode = msgspec.json.Encoder(order="sorted").encode  # the bytes to store
+encode = msgspec.json.Encoder(order="deterministic").encode  # the bytes to store
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 

@@ -1,4 +1,8 @@
-"""The doorbell of a SQLite home: after a commit, a datagram to each listener's own socket in `bells/`."""
+"""The doorbell of a SQLite home: after a commit, a datagram to each listener's own socket in `bells/`.
+
+Who comes or goes leaves a new mark in `bells.mark`, so that those who ring know for the price of one short read whether
+they know everybody.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,7 @@ import errno
 import os
 from pathlib import Path
 
-from fleet.store.watched import Watched
-
+_MARK = 8  # bytes, never twice the same
 _ids = iter(range(1 << 30))
 
 
@@ -19,27 +22,46 @@ def _address(bells: Path, name: str, directory: int) -> str:
     return str(bells / name)
 
 
+def _marks(bells: Path) -> int:
+    return os.open(f"{bells}.mark", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _leave_mark(bells: Path) -> None:
+    """Never raises: who is not rung for want of a mark looks by itself, a little later."""
+    with contextlib.suppress(OSError):
+        fd = _marks(bells)
+        try:
+            os.pwrite(fd, os.urandom(_MARK), 0)
+        finally:
+            os.close(fd)
+
+
 class Ringer:
-    """Rings for one process. It looks for listeners anew only when their directory has changed."""
+    """Rings for one process. It looks for listeners anew only when there is a new mark."""
 
     def __init__(self, bells: Path) -> None:
         bells.mkdir(mode=0o700, exist_ok=True)
         self._bells = bells
-        self._directory = Watched(bells)
+        self._marks = _marks(bells)
+        self._seen: bytes | None = None
         self._names: list[str] = []
 
     def ring(self) -> None:
         """Wake every listener; dead ones are removed, full ones were rung before. Never raises: the commit is done."""
         try:
-            if self._directory.changed():
+            mark = os.pread(self._marks, _MARK, 0)
+            if mark != self._seen:
                 self._names = os.listdir(self._bells)
+                self._seen = mark
             if self._names:
                 _ring(self._bells, self._names)
         except OSError:
-            self._names = []
+            self._names, self._seen = [], None
 
     def close(self) -> None:
-        self._directory.close()
+        if self._marks >= 0:
+            os.close(self._marks)
+        self._marks = -1
 
 
 def _ring(bells: Path, names: list[str]) -> None:
@@ -56,6 +78,7 @@ def _ring(bells: Path, names: list[str]) -> None:
                     if exc.errno == errno.ECONNREFUSED:
                         with contextlib.suppress(OSError):
                             os.unlink(bells / name)
+                            _leave_mark(bells)
     finally:
         os.close(directory)
 
@@ -77,6 +100,7 @@ class SocketBell:
                 self._socket.bind(_address(bells, self._path.name, directory))
             finally:
                 os.close(directory)
+            _leave_mark(bells)
         except BaseException:
             self._socket.close()
             raise
@@ -98,3 +122,4 @@ class SocketBell:
     def close(self) -> None:
         self._socket.close()
         self._path.unlink(missing_ok=True)
+        _leave_mark(self._path.parent)

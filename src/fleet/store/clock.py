@@ -10,4 +10,4 @@ Clock = Callable[[], int]
 
 def utc_ms() -> int:
     """UTC, in milliseconds."""
-    return time.time_ns() // 1_000_000
+    return int(time.time() * 1000)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -13,6 +13,8 @@ from fleet.errors import StoreBusy
 
 if TYPE_CHECKING:
     from threading import Event
+
+AT_ONCE = LOCK_EX | LOCK_NB
 
 
 class FileLock:
@@ -37,7 +39,13 @@ class FileLock:
     def __enter__(self) -> None:
         self._mutex.acquire()
         try:
-            self._take()
+            if self._lock < 0:
+                self._open()
+            try:
+                flock(self._place, AT_ONCE)
+                flock(self._lock, AT_ONCE)
+            except BlockingIOError:
+                self._wait()
         except BaseException:
             self._step_back()
             self._mutex.release()
@@ -45,15 +53,16 @@ class FileLock:
         self._stands = True
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self.next_please()
-        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        if self._stands:
+            self.next_please()
+        flock(self._lock, LOCK_UN)
         self._mutex.release()
 
     def next_please(self) -> None:
         """What is left to do is short: the next one may step up."""
         if self._stands:
             self._stands = False
-            fcntl.flock(self._place, fcntl.LOCK_UN)
+            flock(self._place, LOCK_UN)
 
     def close(self) -> None:
         for fd in (self._place, self._lock):
@@ -69,15 +78,6 @@ class FileLock:
         except OSError:
             self.close()
             raise
-
-    def _take(self) -> None:
-        if self._lock < 0:
-            self._open()
-        try:
-            fcntl.flock(self._place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._wait()
 
     def _wait(self) -> None:
         """Blocking is fair and polling is not, but blocking has no deadline of its own."""
@@ -104,7 +104,7 @@ class FileLock:
         """Hold neither: one of them may have come when we gave up."""
         for fd in (self._lock, self._place):
             if fd >= 0:  # else they could not be opened again
-                fcntl.flock(fd, fcntl.LOCK_UN)
+                flock(fd, LOCK_UN)
 
     def _busy(self) -> StoreBusy:
         who = holder(self._lock) or holder(self._place) or "another process"
@@ -123,8 +123,8 @@ def holder(fd: int) -> str | None:
 
 
 def _block(place: int, lock: int) -> None:
-    fcntl.flock(place, fcntl.LOCK_EX)
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    flock(place, LOCK_EX)
+    flock(lock, LOCK_EX)
 
 
 class _NoAlarm(Exception):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
 T = TypeVar("T")
-Answered: TypeAlias = "tuple[Pending[Any], Any, BaseException | None]"  # with its value, or what it raises
+Outcome: TypeAlias = "tuple[Any, BaseException | None]"  # the value of a verb, or what it raises
 Waiter: TypeAlias = "threading.Event | tuple[AbstractEventLoop, Future[None]]"  # a thread, or somebody in a loop
 _lock = threading.Lock()  # between those who begin to wait and the writer; held for a few instructions, so one does
 
@@ -26,13 +26,21 @@ class Pending(Generic[T]):
         self._error: BaseException | None = None
         self._waiting: tuple[Waiter, ...] = ()
 
+    @classmethod
+    def of(cls, outcome: Outcome) -> Pending[T]:
+        """One that has its answer before anybody could wait for it."""
+        pending = cls()
+        pending._value, pending._error = outcome
+        pending._done = True
+        return pending
+
     def resolve(self, value: T) -> None:
         """Called by the writer after the commit."""
-        answer([(self, value, None)])
+        answer([(self, (value, None))])
 
     def reject(self, error: BaseException) -> None:
         """Called by the writer when nothing was written."""
-        answer([(self, None, error)])
+        answer([(self, (None, error))])
 
     def result(self, timeout: float | None = None) -> T:
         """The value, waiting for it if need be; raises what the verb raised."""
@@ -64,12 +72,13 @@ class Pending(Generic[T]):
             return True
 
 
-def answer(batch: Iterable[Answered]) -> None:
+def answer(batch: Iterable[tuple[Pending[Any], Outcome]]) -> None:
     """Answer a whole batch. Each loop is woken once: woken for every answer, it would fight the writer for the GIL."""
     told: list[Waiter] = []
     with _lock:
-        for pending, value, error in batch:
-            pending._value, pending._error, pending._done = value, error, True
+        for pending, outcome in batch:
+            pending._value, pending._error = outcome
+            pending._done = True
             told += pending._waiting
     if told:
         _wake(told)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Sequence
 
+from msgspec.structs import replace
+
 from fleet.errors import Conflict, CycleError, NotFound, UsageError
 from fleet.model import event as ev
 from fleet.model.circles import circles
@@ -51,20 +53,14 @@ def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefi
 
 def _entering(asked: NewTask, uid: str, *, run: str | None, links: tuple[Link, ...], at: int, by: str) -> Task:
     """The task as it enters the queue."""
-    return Task(
+    task = Task(
         uid=uid,
         task_id=asked.task_id or uid,
         run=run,
         title=asked.title,
         description=asked.description,
         priority=asked.priority,
-        coder=asked.coder,
-        model=asked.model,
-        cwd=asked.cwd,
-        host=asked.host,
-        capabilities=asked.capabilities,
-        labels=asked.labels,
-        needs=tuple(link.other for link in links if link.kind == BLOCKS),
+        needs=tuple([link.other for link in links if link.kind == BLOCKS]),
         links=links,
         created_at=at,
         created_by=by,
@@ -72,6 +68,15 @@ def _entering(asked: NewTask, uid: str, *, run: str | None, links: tuple[Link, .
         not_before=asked.not_before,
         terms=asked.terms,
         bead=asked.bead,
+    )
+    return replace(  # a second step: Python makes a call with more than 15 names by way of dictionaries, slowly
+        task,
+        coder=asked.coder,
+        model=asked.model,
+        cwd=asked.cwd,
+        host=asked.host,
+        capabilities=asked.capabilities,
+        labels=asked.labels,
     )
 
 

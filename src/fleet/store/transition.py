@@ -46,7 +46,7 @@ def receipt_from(
 ) -> Receipt:
     """The receipt that a verdict on a task becomes. One that settles another tells of the same work."""
     work, worker = settles or verdict, settles or session
-    return Receipt(
+    receipt = Receipt(
         id=f"{task.uid}.r{task.receipts + 1}",
         task=task.uid,
         run=task.run,
@@ -59,11 +59,14 @@ def receipt_from(
         source=verdict.source,
         reason=verdict.reason,
         scorer=verdict.scorer,
-        evidence=verdict.evidence,
-        artifacts=verdict.artifacts,
         usage=work.usage,
         duration_ms=work.duration_ms,
         at=at,
+    )
+    return replace(  # a second step: Python makes a call with more than 15 names by way of dictionaries, slowly
+        receipt,
+        evidence=verdict.evidence,
+        artifacts=verdict.artifacts,
         supersedes=settles.id if settles else None,
         skipped_for=verdict.skipped_for,
         score=verdict.score,

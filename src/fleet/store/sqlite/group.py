@@ -5,33 +5,39 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fleet.errors import StoreError
-from fleet.store.pending import Pending
+from fleet.store.pending import Outcome, Pending, answer
 
 if TYPE_CHECKING:
     from fleet.store.engine import Tx
 
-Asked: TypeAlias = "tuple[Callable[[Tx], Any], Pending[Any]]"  # a verb, and where its answer goes
+T = TypeVar("T")
+Body: TypeAlias = "Callable[[Tx], Any]"  # a verb
 MOST_IN_A_BATCH = 512
 
 
 class Group:
-    """The writer thread: takes all that was asked for while the last commit was on its way."""
+    """The writer thread: takes all that was asked for while the last commit was on its way.
 
-    def __init__(self, commit: Callable[[list[Asked]], None]) -> None:
+    `afterwards` is done once those who wait have their answers.
+    """
+
+    def __init__(self, commit: Callable[[list[Body]], list[Outcome]], afterwards: Callable[[], None]) -> None:
         self._commit = commit
+        self._afterwards = afterwards
         self._closed = False
-        self._queue: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[Body, Pending[Any]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name="fleet-writer", daemon=True)
         self._thread.start()
 
-    def put(self, body: Callable[[Tx], Any], pending: Pending[Any]) -> None:
+    def put(self, body: Callable[[Tx], T]) -> Pending[T]:
         if self._closed:
-            pending.reject(StoreError("the store is closed; nothing was written"))
-            return
+            return Pending.of((None, StoreError("the store is closed; nothing was written")))
+        pending: Pending[T] = Pending()
         self._queue.put((body, pending))
+        return pending
 
     def close(self) -> None:
         self._closed = True
@@ -50,4 +56,6 @@ class Group:
                 item = self._queue.get()
             closing = item is None
             if batch:
-                self._commit(batch)
+                outcomes = self._commit([body for body, _ in batch])
+                answer([(pending, outcome) for (_, pending), outcome in zip(batch, outcomes, strict=True)])
+                self._afterwards()

@@ -26,6 +26,7 @@ class Log:
         self._pages = 0  # now
         self._move_at = pages
         self.has_room = False
+        self.grew = False  # by a commit, since somebody last looked
         connection.set_wal_hook(self._note)
 
     @property
@@ -77,4 +78,5 @@ class Log:
         if pages < self._pages:  # it began anew
             self._move_at = self._most
         self._pages = pages
+        self.grew = True
         return apsw.SQLITE_OK

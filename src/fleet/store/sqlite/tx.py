@@ -1,4 +1,4 @@
-"""One transaction of a SQLite database."""
+"""The transactions of one connection to a SQLite database."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _ACTIVE = "SELECT shelf, count(*) FROM tasks WHERE shelf IN ({})".format(
 
 
 class SqliteTx:
-    """One transaction."""
+    """One transaction, and after `begin` the next."""
 
+    __slots__ = ("_connection", "_execute", "_leases", "counted", "heads", "newest", "now", "present")
     for_update = ""  # the whole database is held
     skip_locked = ""
 
@@ -30,6 +31,10 @@ class SqliteTx:
         self.now = now
         self._leases = leases
         self.present = leases.present
+        self.begin()
+
+    def begin(self) -> None:
+        """A new transaction: of what it holds and writes, nothing is known yet."""
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.counted: counts.Counts = {}  # what no event has been told yet
         self.newest = 0  # the sequence of the last event

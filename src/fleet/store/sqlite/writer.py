@@ -8,6 +8,7 @@ gathered together.
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -20,13 +21,12 @@ from fleet.store.bell import Ringer, SocketBell
 from fleet.store.clock import Clock, utc_ms
 from fleet.store.filelock import FileLock
 from fleet.store.leases import Leases
-from fleet.store.pending import Answered, Pending, answer
+from fleet.store.pending import Outcome, Pending
 from fleet.store.sqlite import counts, log
 from fleet.store.sqlite.faults import meaning, refuse_damaged_version, refuse_network, translated
-from fleet.store.sqlite.group import Asked, Group
+from fleet.store.sqlite.group import Body, Group
 from fleet.store.sqlite.reader import SqliteReader
 from fleet.store.sqlite.tx import SqliteTx
-from fleet.store.watched import Watched
 
 if TYPE_CHECKING:
     from fleet.store.engine import Tx
@@ -56,6 +56,8 @@ class SqliteWriter:
         self._bells = bells
         self._name = str(path)
         self._taken_over = 0  # the last event that the counts were brought up to, as far as is known here
+        self._moved = array("i", [0])  # where SQLite says whether its file is still the one of that name
+        self._moved_at = self._moved.buffer_info()[0]
         self._clock = clock
         self._after_commit = after_commit
         self._leases = Leases(leases)
@@ -64,25 +66,23 @@ class SqliteWriter:
         refuse_network(path)
         with translated(path):
             self._lock = FileLock(Path(f"{path}.lock"), busy_seconds)
-            self._home = Watched(path.parent)
             try:
                 self._connection = self._open()
                 self._cursor = self._connection.cursor()
+                self._tx = SqliteTx(self._cursor, 0, self._leases)
                 self._log = log.Log(self._connection, self._name, log_pages)
                 self._ringer = Ringer(bells)
             except BaseException:
                 self._lock.close()
-                self._home.close()
                 raise
-        self._group = Group(self._commit) if grouped else None
+        self._group = Group(self._commit, self._keep_log_short) if grouped else None
 
     def write(self, body: Callable[[Tx], T]) -> Pending[T]:
-        pending: Pending[T] = Pending()
-        if self._group is None:
-            self._commit([(body, pending)])
-        else:
-            self._group.put(body, pending)
-        return pending
+        if self._group is not None:
+            return self._group.put(body)
+        (outcome,) = self._commit([body])
+        self._keep_log_short()
+        return Pending.of(outcome)
 
     def read(self, ask: Callable[[Tx], T]) -> T:
         with self._reading:
@@ -104,7 +104,6 @@ class SqliteWriter:
         self._connection.close()
         self._leases.close()
         self._ringer.close()
-        self._home.close()
         self._lock.close()
 
     def _open(self) -> apsw.Connection:
@@ -119,7 +118,6 @@ class SqliteWriter:
                 os.chmod(self.path, 0o600)
             self._bring_up(connection, is_new=is_new)
             connection.pragma("synchronous", "full")
-            self._file = os.stat(self._name).st_ino
         except BaseException:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is not ours to write stays as it is
             connection.close()
@@ -136,64 +134,60 @@ class SqliteWriter:
             connection.pragma("journal_mode", "wal")
             run_migrations(connection)
 
-    def _commit(self, batch: list[Asked]) -> None:
+    def _commit(self, bodies: list[Body]) -> list[Outcome]:
         """Run everything that has gathered and commit it together. What refuses one verb does not touch the others."""
-        connection = self._connection
+        self._log.grew = False
         try:
             with self._lock:
-                if self._home.changed():
-                    self._refuse_replaced()
-                before = connection.total_changes()
+                self._refuse_replaced()
                 try:
-                    answered = self._run(batch, apart=False)
+                    outcomes = self._run(bodies, apart=False)
                 except Exception:  # refusals are rare: only after one is the batch run again, each verb by itself
-                    if len(batch) == 1:
+                    if len(bodies) == 1:
                         raise
-                    answered = self._run(batch, apart=True)
-                changed = connection.total_changes() != before
+                    outcomes = self._run(bodies, apart=True)
                 if not self._log.has_room and self._leases.any():  # a process with a lease goes on writing
                     self._log.make_room()
         except Exception as exc:
             meant = meaning(exc, self.path)
             if meant is not exc:
                 meant.__cause__ = exc
-            answer([(pending, None, meant) for _, pending in batch])
-            return
-        if changed:  # a claim that found nothing is no news
+            return [(None, meant)] * len(bodies)
+        if self._log.grew:  # a claim that found nothing is no news
             self._ringer.ring()
             if self._after_commit is not None:
                 self._after_commit()
-        answer(answered)
+        return outcomes
+
+    def _keep_log_short(self) -> None:
+        """After the answers: nobody waits for it."""
         if self._log.is_long:
             self._log.move(self._lock)
 
     def _refuse_replaced(self) -> None:
         """What is written to a database that was put aside would be lost."""
-        try:
-            same = os.stat(self._name).st_ino == self._file
-        except FileNotFoundError:
-            same = False
-        if not same:
+        self._connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, self._moved_at)
+        if self._moved[0]:
             raise StoreError(f"the database at {self.path} was replaced; nothing was written", hint="start it again")
 
-    def _run(self, batch: list[Asked], *, apart: bool) -> list[Answered]:
+    def _run(self, bodies: list[Body], *, apart: bool) -> list[Outcome]:
         """All in one transaction; `apart` has a savepoint for each, so that what refuses one takes back it alone."""
-        answered: list[Answered] = []
-        connection, tx = self._connection, SqliteTx(self._cursor, 0, self._leases)
-        execute = self._cursor.execute
+        outcomes: list[Outcome] = []
+        connection, tx, execute = self._connection, self._tx, self._cursor.execute
+        tx.begin()
         execute("BEGIN IMMEDIATE")
         try:
-            for body, pending in batch:
+            for body in bodies:
                 tx.now = self._clock()
                 if not apart:
-                    answered.append((pending, body(tx), None))
+                    outcomes.append((body(tx), None))
                     continue
                 try:
-                    answered.append((pending, self._apart(body, tx), None))
+                    outcomes.append((self._apart(body, tx), None))
                 except Exception as exc:
                     if not connection.in_transaction:  # SQLite gave up on all of it: no space
                         raise
-                    answered.append((pending, None, exc))
+                    outcomes.append((None, exc))
             if tx.counted or tx.newest - self._taken_over >= counts.BEHIND:
                 self._taken_over = counts.keep_up(connection, tx.newest, tx.counted)
             self._lock.next_please()
@@ -203,7 +197,7 @@ class SqliteWriter:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        return answered
+        return outcomes
 
     def _apart(self, body: Callable[[Tx], T], tx: SqliteTx) -> T:
         """Run one of several; what it wrote before it was refused is taken back."""
