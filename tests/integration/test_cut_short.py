@@ -253,3 +253,32 @@ def test_a_checkout_that_is_brought_forward_is_not_cut_off(tmp_path: Path) -> No
     asyncio.run(given_up())
     assert (shop / "z.slow").read_text() == "two\n"
     assert not (shop / ".git/index.lock").exists()
+
+
+def test_a_landing_is_not_cut_off(slow: Path, tmp_path: Path) -> None:
+    """Who gives up while the work is brought in waits for the end of that: the checkout is never half changed."""
+    (tmp_path / "smudge").write_text(
+        f"#!/bin/sh\n: >{tmp_path}/began\nuntil [ -e {tmp_path}/free ]; do sleep 0.02; done\nexec cat\n"
+    )
+    (tmp_path / "free").touch()
+    spaces = Workspaces(LocalTransport())
+    tree = Worktree.of("fleet-abc", str(slow), str(tmp_path / "state"))
+    asyncio.run(spaces.make(tree))
+    Path(tree.path, "y.slow").write_text("three\n")
+    work = asyncio.run(spaces.commit(tree, "work"))
+    for name in ("began", "free"):
+        (tmp_path / name).unlink()
+
+    async def given_up() -> None:
+        landing = asyncio.ensure_future(spaces.merge(work, "land"))
+        async with asyncio.timeout(20):
+            while not (tmp_path / "began").exists():
+                await asyncio.sleep(0.01)
+        landing.cancel()
+        (tmp_path / "free").touch()
+        await asyncio.wait([landing])
+        assert landing.cancelled()
+
+    asyncio.run(given_up())
+    assert (slow / "y.slow").read_text() == "three\n"
+    assert not (slow / ".git/index.lock").exists()

@@ -83,6 +83,22 @@ def test_nothing_goes_where_something_cannot_be_put_aside(spaces: Workspaces, re
     assert wait(spaces.standing(tree)).ignored == ("ignored/",)
 
 
+def test_a_worktree_that_git_does_not_let_go_is_as_it_was(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """What had been put aside is back; let go later, it goes."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "ignored").mkdir()
+    Path(tree.path, "ignored", "b").write_text("2\n")
+    git(repo, "worktree", "lock", tree.path)
+    found = wait(spaces.ignored(tree))
+    with pytest.raises(Conflict, match="lock"):
+        wait(spaces.drop(tree, found))
+    assert Path(tree.path, "ignored", "b").read_text() == "2\n"
+    git(repo, "worktree", "unlock", tree.path)
+    wait(spaces.drop(tree, found))
+    assert kept_in(tmp_path / "state") == ["ignored/b"]
+
+
 def test_a_worktree_that_ignores_nothing_leaves_no_trace(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
     """No directory of its own is made for nothing."""
     tree = tree_of(repo, tmp_path)

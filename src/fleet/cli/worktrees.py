@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.control.landed import Dropped, Left, Tree
 
+MOST_TOLD = 1000  # files of a worktree that a host tells of
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The verbs of `fleet worktrees`."""
@@ -90,5 +92,6 @@ def _work(tree: Tree) -> str:
     if tree.problem:
         return tree.problem
     commits = f"{tree.commits} commit{'' if tree.commits == 1 else 's'}"
-    dirty = f", {len(tree.dirty)} uncommitted" if tree.dirty else ""
-    return f"{commits}{dirty}, {len(tree.ignored)} ignored" if tree.ignored else f"{commits}{dirty}"
+    more = "+" if len(tree.dirty) + len(tree.ignored) >= MOST_TOLD else ""
+    dirty = f", {len(tree.dirty)}{more} uncommitted" if tree.dirty else ""
+    return f"{commits}{dirty}, {len(tree.ignored)}{more} ignored" if tree.ignored else f"{commits}{dirty}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -123,7 +123,7 @@ class Workspaces:
         except TimeoutError as exc:
             raise NotStarted(f"{clone.url} was not there after {CLONE_SECONDS:.0f} s") from exc
         if how == "update":
-            await _to_its_end(self._run("forward", clone.url, clone.branch, clone.path, error=UsageError))
+            await self._finish("forward", clone.url, clone.branch, clone.path, error=UsageError)
         return newest
 
     async def discard(self, clone: Repository) -> None:
@@ -174,17 +174,17 @@ class Workspaces:
 
         Its branch then has all that was done in it. Conflict: that, and something else that is not checked out.
         """
-        told = await self._run("commit", tree.path, message, by.name, by.address)
+        told = await self._finish("commit", tree.path, message, by.name, by.address)
         ref, base, commits, *remarks = told.splitlines()
         return Work(checkout=tree.source, ref=ref, base=base, commits=int(commits), remarks=tuple(remarks))
 
     async def merge(self, work: Work, message: str, by: Person = NOBODY) -> Tip:
         """Merge it into what the checkout has checked out. Conflict: nothing was changed."""
-        return _tip(await self._run("merge", work.checkout, work.ref, message, by.name, by.address))
+        return _tip(await self._finish("merge", work.checkout, work.ref, message, by.name, by.address))
 
     async def apply(self, work: Work) -> Tip:
         """Bring its difference into the checkout's files, uncommitted. Conflict: nothing was changed."""
-        return _tip(await self._run("apply", work.checkout, work.ref, work.base))
+        return _tip(await self._finish("apply", work.checkout, work.ref, work.base))
 
     def bundle(self, tree: Worktree, work: Work) -> AsyncIterator[bytes]:
         """The commits of a worktree since it began, as git carries them from one repository to another."""
@@ -206,11 +206,23 @@ class Workspaces:
     async def drop(self, tree: Worktree, keep: Sequence[Leftover] = ()) -> str:
         """Remove it; its commits are kept apart, and so are these files: returns where. Conflict: uncommitted work."""
         names = "".join(f"{one.name}\0" for one in keep).encode("utf-8", "surrogateescape")
-        return (await self._run("drop", tree.source, tree.path, stdin=names)).strip("\n")
+        return (await self._finish("drop", tree.source, tree.path, stdin=names)).strip("\n")
 
     async def restore(self, tree: Worktree) -> str:
         """Bring a dropped one back; returns its branch."""
-        return (await self._run("restore", tree.source, tree.path)).strip()
+        return (await self._finish("restore", tree.source, tree.path)).strip()
+
+    async def _finish(
+        self, verb: str, *words: str, stdin: bytes = b"", error: type[UsageError] | type[Conflict] = Conflict
+    ) -> str:
+        """What would be left half changed is not cut off: who cancels waits for it, but not for ever."""
+        doing = asyncio.ensure_future(self._run(verb, *words, stdin=stdin, error=error))
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            await asyncio.wait([doing], timeout=FINISH_SECONDS)
+            doing.cancel()
+            raise
 
     async def _run(
         self, verb: str, *words: str, stdin: bytes = b"", error: type[UsageError] | type[Conflict] = Conflict
@@ -233,17 +245,6 @@ class Workspaces:
 def _tip(told: str) -> Tip:
     commit, *branch = told.splitlines()
     return Tip(commit, branch[0] if branch else "")
-
-
-async def _to_its_end(work: Coroutine[Any, Any, str]) -> str:
-    """What would leave a checkout half changed is not cut off: who cancels waits for it, but not for ever."""
-    doing = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        await asyncio.wait([doing], timeout=FINISH_SECONDS)
-        doing.cancel()
-        raise
 
 
 def with_setup(argv: Sequence[str], setup: str, ready: str) -> tuple[str, ...]:

@@ -97,7 +97,9 @@ patiently() { # COMMAND WORD...: what it says is in $said
 # One at a time changes a checkout, for whichever home: else two merges would undo each other. The kernel lets go of it
 # for whoever was killed; what git leaves running in the background does not get it.
 in_turn() { # CHECKOUT VERB WORD...
+    [ -d "$1" ] || fail "there is no directory $1: name a checkout with --into"
     mine=$(own "$1" 2>/dev/null) || fail "$1 is in no git repository"
+    command -v flock >/dev/null || command -v perl >/dev/null || fail "$1 cannot be locked: there is neither flock nor perl"
     shift
     exec 9>>"$mine/fleet-landing.lock"
     tries=0
