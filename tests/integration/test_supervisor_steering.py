@@ -177,7 +177,7 @@ def test_what_nobody_followed_is_swept_by_the_next_supervisor(inside: InHouse) -
 
 
 def test_a_run_is_stopped(inside: InHouse) -> None:
-    """What runs of it is ended, what waits is cancelled; the run is stopped, and that is told."""
+    """What waits is cancelled, then what runs is ended, so that its slot is not filled; the run is stopped."""
     new = [a_task("one", description=WAITS, coder="command"), a_task("two", description=WAITS, coder="command")]
     one, two = inside.store.submit(new, run=NewRun(name="nightly"), by="ana").result()
     other = inside.add({"say": "not of the run"}, priority=4)
@@ -188,7 +188,7 @@ def test_a_run_is_stopped(inside: InHouse) -> None:
             await inside.until(lambda: speaking(inside), "an agent")
             with inside.control() as control:
                 stopped = control.steer.stop_run(str(one.run)[:-1], "enough")
-            assert {type(each) for each in stopped} == {Intent, Task}
+            assert [type(each) for each in stopped] == [Task, Intent]
             await inside.until_state(one.uid, TaskState.CANCELLED)
             await inside.until_state(other, TaskState.COMPLETED)
 

@@ -55,6 +55,9 @@ def tell_asked(context: Context, intent: Intent) -> None:
 
 
 def note_absence(context: Context) -> None:
-    """After a supervisor was asked: that none is there to do it yet."""
-    if not context.front.supervisors():
+    """After a supervisor was asked: that none is there to do it yet. One that ends with its work may have done it."""
+    from fleet.model.states import IN_PROGRESS
+
+    front = context.front
+    if not front.supervisors() and any(front.counts().get(state.value) for state in IN_PROGRESS):
         context.note("no supervisor is running: it is done as soon as one is, `fleet run`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from fleet.config.settings import Supervisor
@@ -108,9 +109,16 @@ class Steering:
         return intent
 
     def _stop_each(self, tasks: list[Task], reason: str) -> list[Task | Intent]:
+        """What has not begun goes first, all of it at once: a slot that comes free must find nothing more to start."""
+        waiting = [task.uid for task in tasks if task.state not in IN_PROGRESS]
+        asked = [self._store.cancel(uid, reason, by=self._by) for uid in waiting]
         stopped: list[Task | Intent] = []
+        for pending in asked:
+            with contextlib.suppress(Conflict):  # it began meanwhile, or was skipped for another's sake
+                task = pending.result()
+                stopped += [self._written(task), *self._skipped_for(task.uid)]
         for task in tasks:
-            if self._store.task(task.uid).state in OPEN:  # not skipped by now for another's sake
+            if self._store.task(task.uid).state in OPEN:
                 stopped += self.stop(task.uid, reason)
         return stopped
 
