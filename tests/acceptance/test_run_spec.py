@@ -152,13 +152,14 @@ def test_the_plan(newcomer: Cli) -> None:
     cli = newcomer
     spec = a_spec(
         cli,
-        sh("build", timeout_seconds=60),
+        sh("build", timeout_seconds=60, max_output_mb=2000),
         {"id": "review", "instructions": "look", "needs": ["build"], "worker": {"tool_profile": "read-only"}},
         name="nightly.json",
     )
     done = cli.ok("run", spec, "--dry-run", "--max-workers", "2")
     assert done.lines[0] == "nightly: 2 tasks in 2 levels, at most 2 at once. Nothing was submitted."
     assert "    timeout_seconds: a session is ended after 60 s, with a timeout receipt" in done.lines
+    assert "    max_output_mb: a session that prints more than 2,000 MB is ended" in done.lines
     assert any(line.startswith("    worker.tool_profile: enforced") for line in done.lines)
     assert [task["level"] for task in cli.json("run", spec, "--dry-run")["tasks"]] == [1, 2]
     assert not cli.home.path.exists()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fleet.errors import TransportError
+from fleet.hosts.lines import Read
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.session import HostedSession
 from fleet.hosts.transport import Transport
@@ -165,6 +166,25 @@ def test_much_output(host: SessionHost) -> None:
                 count += 1
                 assert int(line.data) == count
             assert count == 200_000
+
+    do(scene())
+
+
+def test_what_is_passed_over_is_read_from_the_host_at_the_end(host: SessionHost) -> None:
+    """Nothing of it is kept meanwhile, though it is known how much there is; the others are told all of theirs."""
+    loud, quiet = host.started("seq -f '%099.0f' 20000"), host.started(COUNT.format(100))
+
+    async def scene() -> None:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            passed, other = (watcher.follow(each, cursor=0, requests=0) for each in (loud, quiet))
+            passed.pass_over()
+            assert [line.data for line in await lines_of(other)] == numbered(100)
+            while (record := await passed.exit()) is None or not record.swept:
+                assert await passed.read(0) == Read((), 0)
+                await passed.changed(1)
+            assert passed.printed == 2_000_000
+            got = await passed.read(1_999_900, ended=True)
+            assert [int(line.data) for line in got.lines] == [20_000]
 
     do(scene())
 

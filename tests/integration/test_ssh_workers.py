@@ -53,6 +53,22 @@ def test_a_task_runs_there_to_its_receipt(away: Away) -> None:
     assert [remark.text for remark in away.store.comments(uid)] == ["from afar"]
 
 
+def test_an_agent_there_that_prints_without_end_is_ended(away: Away) -> None:
+    """Its log here keeps the beginning and the end, its task has failed once, who works beside it is not held up."""
+    away.set(max_log_mb=1, max_output_mb=2)
+    away.declare(capabilities=["gpu"], max_concurrent_tasks=2)
+    scripts = ("while :; do seq 30000; sleep 0.05; done", "sleep 1; echo done")
+    loud, quiet = (away.add(command=script, capabilities=("gpu",)) for script in scripts)
+    away.drain()
+    assert (away.task(quiet).state, away.said(quiet)[-1]["text"]) == (TaskState.COMPLETED, "done")
+    task = away.task(loud)
+    assert (task.state, task.charged) == (TaskState.FAILED, 1)
+    assert task.reason == "it printed more than 2 MB (max_output_mb)"
+    kinds = [said["kind"] for said in away.said(loud)]
+    assert (kinds[0], kinds[-1], kinds.count("notice")) == ("text", "text", 2)
+    assert (away.home.task_dir(loud) / "log.jsonl").stat().st_size < 3_000_000
+
+
 def test_capabilities_choose_among_workers(away: Away) -> None:
     """Of two workers each gets what only it can do; what anybody can do is shared out by load, here too."""
     away.set(max_concurrent=1)

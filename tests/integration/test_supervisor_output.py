@@ -17,6 +17,7 @@ from tests.support.session_host import until
 from tests.support.supervised import Campaign
 
 MANY = "seq 120000"  # makes 12 MB of log
+ENDLESS = "while :; do seq 3000; sleep 0.001; done"
 
 
 @pytest.fixture
@@ -71,10 +72,11 @@ def test_a_full_log_keeps_its_beginning_and_its_end(inside: InHouse) -> None:
 
 
 def test_the_end_of_a_full_log_is_written_once(tmp_path: Path) -> None:
-    """A supervisor that is killed behind it leaves it to the next, which writes it again in its place."""
+    """A supervisor that is killed before it or behind it leaves it to the next, which writes it in its place."""
     campaign = Campaign(tmp_path)
     campaign.home.toml.write_text(campaign.home.toml.read_text() + "max_log_mb = 1\n")
     (uid,) = campaign.add(description=MANY)
+    campaign.killed_at("recorded", 5)  # nothing is logged any more
     campaign.killed_at("concluding")
     before = len(records(campaign.home, uid))
     campaign.killed_at("settling")
@@ -89,7 +91,7 @@ def test_the_end_of_a_full_log_is_written_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["", " >&2"])
 def test_an_agent_that_prints_without_end_is_ended(inside: InHouse, where: str) -> None:
     """It is over budget, whichever way it prints, and is not tried again; what it said last is in its log."""
-    uid = inside.add(command=f"while :; do seq 2000; sleep 0.001; done{where}", terms=Terms(max_output_mb=1))
+    uid = inside.add(command=f"{ENDLESS}{where}", terms=Terms(max_output_mb=1))
     inside.drain()
     task = inside.task(uid)
     assert (task.state, task.result, task.charged) == (TaskState.FAILED, Result.FAIL, 1)
@@ -114,7 +116,7 @@ def test_who_was_faster_makes_no_difference(inside: InHouse) -> None:
 def test_a_verifier_that_prints_without_end_has_judged_nothing(inside: InHouse) -> None:
     """It is the verifier that failed, and its bound is named."""
     inside.set(max_output_mb=1)
-    uid = inside.add({"say": "done"}, terms=Terms(scorer={"kind": "command", "command": "yes"}))
+    uid = inside.add({"say": "done"}, terms=Terms(scorer={"kind": "command", "command": ENDLESS}))
     inside.drain()
     assert inside.task(uid).state is TaskState.FAILED
     assert "it printed more than 1 MB (max_output_mb)" in inside.task(uid).reason

@@ -51,17 +51,16 @@ class Keeper:
             attempt.record.add([(cursor - 1, st.Notice(text=words))], now_ms())  # a successor keeps it
             attempt.progress = replace(attempt.progress, full_from=cursor)
 
-    async def skip(self, end: int) -> bool:
-        """Pass over what was printed beyond the bound, to the last lines of it. True: there was something."""
+    async def skip(self, end: int) -> None:
+        """Pass over what was printed beyond the bound, to the last lines of it."""
         attempt, progress = self._attempt, self._attempt.progress
         to = await tail_start(attempt.site.transport, self._stdout, progress.cursor, end)
         if to <= progress.cursor:
-            return False
+            return
         full_from = progress.full_from
         if full_from is None:
             full_from = progress.cursor - max(0, progress.long_line - LONGEST_LINE)
         attempt.progress = replace(progress, cursor=to, full_from=full_from, long_line=0)
-        return True
 
     async def finish(self) -> None:
         """All was read: what is still to be said of what was left out, and the last words behind it.

@@ -54,6 +54,7 @@ class SessionRunner:
         self._stopped = False
         self._more = False  # what was read last was not all there is
         self._capped = False  # its host ended it, since it printed too much
+        self._skipped = False  # what it printed beyond its bound was passed over
         self._lookout = Lookout(self.attempt)
 
     @property
@@ -275,9 +276,11 @@ class SessionRunner:
         if not ended:
             followed.pass_over()
             return False
-        seen = await self._lookout.until_known()
-        if await self.attempt.insist(partial(self._keeper.skip, seen.stdout_bytes)):
+        if not self._skipped:
+            seen = await self._lookout.until_known()
+            await self.attempt.insist(partial(self._keeper.skip, seen.stdout_bytes))
             await self.attempt.commit()
+            self._skipped = True
         return True
 
     async def _stop(self, wish: Wish) -> None:

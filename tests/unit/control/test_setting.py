@@ -25,9 +25,13 @@ def test_fields_and_terms_are_set_together() -> None:
     assert (found.coder, found.priority) == ("codex", 0)
     assert found.terms == Terms(budget=Budget(max_tokens=20000, max_microusd=1_500_000, pause=True))
     before = Terms(objective="win", budget=Budget(max_tool_calls=3))
-    found = edit("timeout_seconds=60", "retry_safe=false", "budget_idle_seconds=9", terms=before)
+    found = edit("timeout_seconds=60", "max_output_mb=5", "retry_safe=false", "budget_idle_seconds=9", terms=before)
     assert found.terms == Terms(
-        objective="win", timeout_seconds=60, retry_safe=False, budget=Budget(max_tool_calls=3, idle_seconds=9)
+        objective="win",
+        timeout_seconds=60,
+        max_output_mb=5,
+        retry_safe=False,
+        budget=Budget(max_tool_calls=3, idle_seconds=9),
     )
 
 
