@@ -85,12 +85,15 @@ def run() -> list[Figure]:
                 "ready large": command(large, "ready"),
                 "status small": command(small, "status", "--json"),
                 "status large": command(large, "status", "--json"),
+                "cost small": command(small, "cost", "--since", "1s", "--json"),
+                "cost large": command(large, "cost", "--since", "1s", "--json"),
             }
         )
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     ready = found["ready large"] / found["ready small"]
     status = found["status large"] / found["status small"]
+    cost = found["cost large"] / found["cost small"]
     start = found["ready small"] / found["python"]
     note = f"{many:,} events against {few:,}, medians of {ROUNDS}, interleaved"
     return [
@@ -100,6 +103,13 @@ def run() -> list[Figure]:
             f"{status:.2f} x",
             "<= 1.5 x",
             status <= 1.5,
+            note,
+        ),
+        Figure(
+            "`fleet cost` of the last second at a million events to a thousand",
+            f"{cost:.2f} x",
+            "<= 1.5 x",
+            cost <= 1.5,
             note,
         ),
         Figure(

@@ -448,7 +448,8 @@ def test_stop_all(cli: Cli) -> None:
     assert cli.events() == before
     for argv in (["stop"], ["stop", running, "--all"]):
         done = cli.run(*argv)
-        assert (done.code, done.err) == (2, "error: give one task, --run R, or --all\n")
+        assert (done.code, done.err.splitlines()[0]) == (2, "error: give tasks, --run R, or --all")
+        assert done.err.splitlines()[1] == "hint: `fleet tasks` lists what runs, `fleet runs` the runs"
 
 
 def test_stop_all_with_nothing_to_stop(cli: Cli) -> None:

@@ -91,7 +91,7 @@ function costTable(name, title) {
     name,
     title,
     empty: "Nothing has ended in this time.",
-    keyOf: (line) => line.name,
+    keyOf: (line) => (line.most ? `of ${line.name}` : ""), // the sum has the name of no part
     columns: [
       { label: "", of: (line) => line.name, kind: "wide" },
       { label: "", of: (line) => [line.cost_microusd ?? 0, line.most], draw: bar },

@@ -70,8 +70,8 @@ function about(id, title, text, at) {
 
 function card(item) {
   const ofHost = item.kind === "host" || item.kind === "queue";
-  const [about, since] = [h("span", { class: "card-about" }), h("span")];
-  const head = h("div", { class: "card-head" }, about, since);
+  const [what, since] = [h("span", { class: "card-about" }), h("span")];
+  const head = h("div", { class: "card-head" }, what, since);
   const text = h("p", { class: "card-text" });
   const controls = new Controls(item.id);
   const element = h(
@@ -84,7 +84,7 @@ function card(item) {
   );
   mark(element, ofHost ? "data-host" : "data-task", item.id);
   const show = (found) => {
-    redraw(about, [found.kind, found.title, found.id, found.asked_by], titled);
+    redraw(what, [found.kind, found.title, found.id, found.asked_by], titled);
     redraw(since, found.asked_at, ago);
     say(text, found.text);
     if (ofHost || !me.operates) return;
