@@ -80,10 +80,12 @@ def test_what_git_ignores_is_told_and_not_lost(at_work: Cli) -> None:
     (at_work.cwd / ".gitignore").write_text("*.log\n__pycache__/\n")
     git(at_work, "add", "-A")
     git(at_work, "commit", "-qm", "ignore")
-    small = worked(at_work, "echo noted >run.log; mkdir __pycache__; echo x >__pycache__/x; echo two >>a.txt")
+    odd = r"touch $(printf 'caf\351.txt')"
+    small = worked(at_work, f"{odd}; echo noted >run.log; mkdir __pycache__; echo x >__pycache__/x; echo two >>a.txt")
     large = worked(at_work, "head -c 20000000 /dev/zero >big.log")
     assert "1 ignored" in at_work.ok("worktrees").out
 
+    assert r"caf\xe9.txt" in {name for tree in at_work.json("worktrees") for name in tree["dirty"]}
     done = at_work.ok("land", small)
     assert "what git ignores was put aside in " in done.err
     assert "run.log (" in done.err

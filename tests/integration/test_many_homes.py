@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fleet.errors import UsageError
 from fleet.hosts.workspace import Workspaces, Worktree
 from tests.integration.test_workspaces import a_repository, git, under_each_shell, wait  # noqa: F401  # fixtures
 
@@ -50,6 +51,14 @@ def test_who_makes_all_worktrees_at_once_gets_a_name_each(spaces: Workspaces, re
         return [(await spaces.standing(tree)).branch for tree in trees]
 
     assert len(set(wait(all_at_once()))) == 4
+
+
+def test_a_worktree_of_another_repository_is_not_worked_in(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """As when a task was given another directory after its first attempt."""
+    wait(spaces.make(Worktree.of("fleet-abc", str(repo), str(tmp_path / "state"))))
+    git(tmp_path, "clone", "-q", str(repo), str(tmp_path / "other"))
+    with pytest.raises(UsageError, match="is no worktree of"):
+        wait(spaces.make(Worktree.of("fleet-abc", str(tmp_path / "other"), str(tmp_path / "state"))))
 
 
 @pytest.mark.parametrize("how", ["merge", "apply"])

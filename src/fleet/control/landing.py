@@ -19,7 +19,7 @@ from fleet.config.files import locked
 from fleet.config.home import Home
 from fleet.control.landed import Dropped, How, Landed, Left, Tree
 from fleet.errors import Conflict, NotFound, TransportError
-from fleet.hosts.ignored import Fate, sort_out
+from fleet.hosts.ignored import Fate, Leftover, shown, sort_out
 from fleet.hosts.kinds import state_directory, working_directory
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
@@ -245,7 +245,11 @@ async def _drop(plot: Plot, ignored: Fate | None) -> Left:
     _, yard, tree = plot
     fates = sort_out(await yard.spaces.ignored(tree), ignored)
     place = await yard.spaces.drop(tree, fates.kept)
-    return Left(kept=fates.kept, place=_named(yard.host, place) if place else "", gone=fates.gone)
+    return Left(kept=_shown(fates.kept), place=_named(yard.host, place) if place else "", gone=_shown(fates.gone))
+
+
+def _shown(found: tuple[Leftover, ...]) -> tuple[Leftover, ...]:
+    return tuple(replace(one, name=shown(one.name)) for one in found)
 
 
 async def _present(plot: Plot) -> Standing:

@@ -87,9 +87,20 @@ def sort_out(found: Sequence[Leftover], fate: Fate | None) -> Sorted:
     return Sorted(kept=kept, gone=tuple(one for one in found if one.remade))
 
 
+def shown(name: str) -> str:
+    """The name of a file as a person can read it: what is no text, or would move the cursor, as escapes."""
+    return "".join(each if each.isprintable() else _escape(each) for each in name)
+
+
+def _escape(each: str) -> str:
+    if "\udc80" <= each <= "\udcff":  # a byte that is no text
+        return f"\\x{ord(each) - 0xDC00:02x}"
+    return each.encode("unicode_escape").decode("ascii")
+
+
 def told(found: Sequence[Leftover]) -> str:
     """Their names and how much they are."""
-    names = ", ".join(one.name for one in found[:SHOWN])
+    names = ", ".join(shown(one.name) for one in found[:SHOWN])
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return f"{names}{more} ({_size(sum(one.bytes for one in found))})"
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.errors import Conflict, NotFound, NotStarted, TransportError, UsageError
-from fleet.hosts.ignored import Leftover, leftovers
+from fleet.hosts.ignored import Leftover, leftovers, shown
 from fleet.hosts.transport import Transport
 from fleet.model.ids import check_token
 
@@ -150,14 +150,14 @@ class Workspaces:
 
     async def standing(self, tree: Worktree) -> Standing:
         """What became of it. NotFound: it is not there. Conflict: that cannot be told."""
-        branch, base, head, commits, *files = (await self._run("state", tree.path)).splitlines()
+        branch, base, head, commits, *files = (await self._run("state", tree.path)).rstrip("\n").split("\n")
         return Standing(
             branch=branch,
             base=base,
             head=head,
             commits=int(commits),
-            dirty=tuple(line[3:] for line in files if not line.startswith(IGNORED)),
-            ignored=tuple(line[3:] for line in files if line.startswith(IGNORED)),
+            dirty=tuple(shown(line[3:]) for line in files if not line.startswith(IGNORED)),
+            ignored=tuple(shown(line[3:]) for line in files if line.startswith(IGNORED)),
         )
 
     async def diff(self, tree: Worktree) -> str:
@@ -175,8 +175,8 @@ class Workspaces:
         Its branch then has all that was done in it. Conflict: that, and something else that is not checked out.
         """
         told = await self._finish("commit", tree.path, message, by.name, by.address)
-        ref, base, commits, *remarks = told.splitlines()
-        return Work(checkout=tree.source, ref=ref, base=base, commits=int(commits), remarks=tuple(remarks))
+        ref, base, commits, *remarks = told.rstrip("\n").split("\n")
+        return Work(checkout=tree.source, ref=ref, base=base, commits=int(commits), remarks=tuple(map(shown, remarks)))
 
     async def merge(self, work: Work, message: str, by: Person = NOBODY) -> Tip:
         """Merge it into what the checkout has checked out. Conflict: nothing was changed."""

@@ -84,7 +84,10 @@ make() { # SOURCE PATH BEGIN [FILE...]
     claim "$top" "$path"
     await_maker "$path"
     if is_half_made; then clear_half_made "$top" "$path"; fi
-    if [ ! -e "$path/.git" ]; then
+    if [ -e "$path/.git" ]; then
+        theirs=$(git_in "$path" rev-parse --path-format=absolute --git-common-dir 2>/dev/null) || theirs=
+        [ "$theirs" = "$common" ] || fail "$path is there, and is no worktree of $top"
+    else
         forget "$top" "$path"
         # Without its branch there is no work that an earlier beginning would be needed for.
         git_in "$top" rev-parse --verify --quiet "$ref" >/dev/null || git_in "$top" update-ref "$base" "$begin"

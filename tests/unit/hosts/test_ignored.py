@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fleet.errors import Conflict
-from fleet.hosts.ignored import MOST_KEPT, Leftover, Sorted, leftovers, sort_out, told
+from fleet.hosts.ignored import MOST_KEPT, Leftover, Sorted, leftovers, shown, sort_out, told
 
 NOTES = Leftover(name="notes.md", bytes=4096)
 MODULES = Leftover(name="web/node_modules", bytes=300 << 20, remade=True)
@@ -48,3 +48,9 @@ def test_sizes_are_told_in_a_unit_that_is_read_at_a_glance(count: int, words: st
     """And of many names only the first."""
     many = (Leftover(name="a", bytes=count), *(Leftover(name=str(each), bytes=0) for each in range(6)))
     assert told(many) == f"a, 0, 1, 2, 3 and 2 more ({words})"
+
+
+def test_a_name_that_is_no_text_or_moves_the_cursor_is_shown_as_escapes() -> None:
+    """Letters of any script are shown as they are."""
+    odd = b"caf\xe9 \x1b[2J".decode("utf-8", "surrogateescape")
+    assert shown(f"ä\n{odd}") == "ä\\ncaf\\xe9 \\x1b[2J"
