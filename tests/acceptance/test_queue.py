@@ -439,7 +439,7 @@ def test_stop_all(cli: Cli) -> None:
     two = cli.add("two", "--needs", one)
     done = cli.ok("stop", "--all")
     asked = f"Stopping {running}: its supervisor has been asked"
-    assert done.lines == [asked, f"Stopped {one}: one", f"Skipped {two}: two  [needs {one}]"]
+    assert done.lines == [f"Stopped {one}: one", f"Skipped {two}: two  [needs {one}]", asked]
     assert {task["id"]: task["state"] for task in cli.json("tasks")} == {running: "running"}
     with cli.store() as store:
         assert [(intent.verb, intent.target) for intent in store.intents()] == [("stop", running)]
