@@ -90,7 +90,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             if self.known_hosts and self.host_key_fingerprint:
                 raise ClashError(("known_hosts",), "host_key_fingerprint is given too; the key is known by one of them")
             return
-        for name in SSH_ONLY if self.kind == "sprite" else ("host", *SSH_ONLY):
+        for name in SSH_ONLY if self.kind == "sprite" else ("host", "dead_man_seconds", *SSH_ONLY):
             if getattr(self, name):
                 raise ClashError((name,), f'means nothing for a host of kind "{self.kind}"')
 

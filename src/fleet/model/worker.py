@@ -7,8 +7,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from fleet.model.clash import ClashError
 from fleet.model.reach import Reach
 
+OF_ANOTHER = ("working_directory", "agent_binary", "env_allowlist")  # what sessions on this machine do not heed
 TOKEN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$(?!\n)"
 
 
@@ -29,3 +31,9 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: Annotated[str, Meta(description="What people call it.")] = ""
     capabilities: Annotated[tuple[str, ...], Meta(description="What it can do, for tasks that ask for it.")] = ()
     max_concurrent_tasks: Annotated[int, Meta(ge=1, le=1000, description="How many tasks it may run at once.")] = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.host, Reach) and self.host.kind == "local":
+            for name in OF_ANOTHER:
+                if getattr(self.host, name):
+                    raise ClashError(("host", name), "means nothing for a worker on this machine: its task says that")

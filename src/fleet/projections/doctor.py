@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from fleet.config.home import Home
-from fleet.config.settings import Settings
+from fleet.config.settings import MODELLESS, Settings
 from fleet.errors import FleetError
 from fleet.model.states import OPEN
 from fleet.model.task import effective
@@ -35,7 +35,6 @@ INSTALL = {
     "opencode": "npm install -g opencode-ai@latest",
     "agy": "install Antigravity (https://antigravity.google); the PyPI package `agy` is something else",
 }
-WITHOUT_A_PROGRAM = ("scripted", "command")  # they need sh alone
 
 
 class Level(StrEnum):
@@ -245,7 +244,7 @@ def _coders(settings: Settings, wanted: dict[str, int], env: Mapping[str, str]) 
     programs = {name: program_of(settings, name) for name in INSTALL}
     for name in (settings.supervisor.coder, *wanted):
         configured = settings.coders.get(name)
-        if name not in WITHOUT_A_PROGRAM and not (configured and configured.python):  # a file tells its own program
+        if name not in MODELLESS and not (configured and configured.python):  # a file tells its own program
             programs.setdefault(name, program_of(settings, name))
     found = {name: shutil.which(program, path=env.get("PATH")) for name, program in programs.items()}
     there = {name: path for name, path in found.items() if path}

@@ -164,6 +164,22 @@ def test_what_is_no_ssh_host(fields: dict[str, Any]) -> None:
         msgspec.convert({"hosts": [{"name": "b", **AN_SSH_HOST, **fields}]}, Settings)
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"hosts": [{"name": "here", "kind": "local", "dead_man_seconds": 60}]},
+        {"workers": [{"id": "a", "host": {"kind": "local", "working_directory": "/srv"}}]},
+        {"workers": [{"id": "a", "host": {"kind": "local", "agent_binary": "/opt/claude"}}]},
+        {"workers": [{"id": "a", "host": {"kind": "local", "codewhale_binary": "/opt/claude"}}]},
+        {"workers": [{"id": "a", "host": {"kind": "local", "env_allowlist": ["PROFILE"]}}]},
+    ],
+)
+def test_what_means_nothing_on_this_machine(table: dict[str, Any]) -> None:
+    """What sessions here would not heed is refused, not left aside: what is accepted is enforced."""
+    with pytest.raises(msgspec.ValidationError, match="means nothing"):
+        msgspec.convert(table, Settings)
+
+
 def test_a_worker_as_others_write_it() -> None:
     """A worker with its host in a table, the agent's program under its older name, is taken as it is."""
     given = {

@@ -268,6 +268,10 @@ def test_what_a_task_may_not_say(tmp_path: Path, fields: dict[str, Any], said: s
         ({"workers": [{"id": "b", "host": "nobody"}]}, "workers[0].host: no host of fleet.toml is named `nobody`"),
         ({"workers": [{"id": "b", "host": {"kind": "ssh"}}]}, "workers[0].host.host: is missing; an ssh host needs"),
         ({"workers": [{"id": "b", "host": {"kind": "docker"}}]}, "workers[0].host.kind: expected one of local, "),
+        (
+            {"workers": [{"id": "b", "host": {**HERE, "working_directory": "/srv"}}]},
+            "workers[0].host.working_directory: means nothing for a worker on this machine",
+        ),
         ({"workers": [{"id": "b", "host": HERE}] * 2}, "workers[1].id: `b` is also the id of workers[0]"),
         (
             {"alerts": {"adapters": {"p": {"kind": "pager_duty", "routing_key_env": "e93facc04764012d7bfb002500d5"}}}},
