@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from fleet.config.settings import Settings
 from fleet.errors import FleetError
 from fleet.hosts.probe import probe, sighted
 from fleet.hosts.transport import SupportsSight, Transport
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
 
 CALM_SECONDS = 15.0  # between two probes of a host that answers
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 15.0)  # of one that does not
+OpenTransport = Callable[[Reach, Settings], Transport]
 TOLD_SECONDS = 60.0  # how old what the store knows may be, while nothing changes
 
 
 class Hosts:
     """The sites of one supervisor. `run` is the loop: it watches and probes whatever was asked for."""
 
-    def __init__(self, house: House, here: Site, open_transport: Callable[[Reach], Transport]) -> None:
+    def __init__(self, house: House, here: Site, open_transport: OpenTransport) -> None:
         self.here = here
         self.health: dict[str, Host] = {}  # as our own probes found them
         self._house = house
@@ -54,7 +56,7 @@ class Hosts:
             lost = Reach(kind="sprite", working_directory="/nowhere")
             site = there(name, Nowhere(name), lost, self._house.log)
         else:
-            site = there(name, self._open(reach), reach, self._house.log)
+            site = there(name, self._open(reach, self._house.settings), reach, self._house.log)
         self._sites[name] = site
         if isinstance(site.follower, Watcher):
             self._new.put_nowait(site.follower.run)

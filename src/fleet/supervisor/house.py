@@ -18,12 +18,11 @@ from fleet.config.home import Home
 from fleet.config.settings import Settings
 from fleet.hosts.transport import Transport
 from fleet.model.host import is_local
-from fleet.model.reach import Reach
 from fleet.model.session import Defaults
 from fleet.sources.source import Source
 from fleet.store.store import Store
 from fleet.supervisor.faults import Faults
-from fleet.supervisor.hosts import Hosts
+from fleet.supervisor.hosts import Hosts, OpenTransport
 from fleet.supervisor.journal import Journal
 from fleet.supervisor.site import Site, here
 
@@ -60,7 +59,7 @@ class House:
         transport: Transport,
         machine: str,
         load_coder: Callable[[str, Settings], Coder],
-        open_transport: Callable[[Reach], Transport],
+        open_transport: OpenTransport,
         load_channel: Callable[[str], Channel],
         carrier: HttpCarrier,
         secrets: Callable[[str], str | None],

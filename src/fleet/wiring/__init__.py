@@ -226,7 +226,7 @@ def open_house(
         transport=LocalTransport(),
         machine=local_host(),
         load_coder=load_coder,
-        open_transport=lambda reach: open_transport(reach, settings, home),
+        open_transport=lambda reach, current: open_transport(reach, current, home),
         load_channel=load_channel,
         carrier=HttpCarrier(lambda name: lookup(home, name), lambda line: journal.write("alert", text=line)),
         secrets=lambda name: lookup(home, name),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fleet import hosts, plugins
@@ -17,7 +19,8 @@ from fleet.hosts.local import LocalTransport
 from fleet.hosts.sprite.transport import SpriteTransport
 from fleet.hosts.ssh.transport import SshTransport
 from fleet.model.reach import Reach
-from fleet.wiring import open_transport
+from fleet.wiring import open_house, open_transport
+from tests.support.homes import make
 
 ROOT = Path(__file__).parents[3]
 BUILDER = Reach(kind="ssh", host="builder", working_directory="/srv/work/", agent_binary="claude")
@@ -62,3 +65,15 @@ def test_what_is_passed_on() -> None:
     """An agent gets the variables of the allow-list that have a value, and no other."""
     reach = Reach(kind="local", env_allowlist=("MY_PROFILE", "NOT_SET"))
     assert passed_on(reach, {"MY_PROFILE": "x", "OTHER": "y"}) == {"MY_PROFILE": "x"}
+
+
+def test_a_supervisor_opens_machines_by_the_settings_in_force(tmp_path: Path) -> None:
+    """A machine that is reached for the first time after an edit of fleet.toml is reached as the edit says."""
+    home = make(tmp_path / "home")
+    house = open_house(home, Settings(), coder=None, model=None, echo=None)
+    with closing(house.store):
+        edit = {"hosts": [{"name": "one", "kind": "sprite"}], "sprites": {"url": "https://sprites.example"}}
+        house.take(msgspec.convert(edit, Settings))
+        transport = house.site("one").transport
+    assert isinstance(transport, SpriteTransport)
+    assert transport._api.url == "https://sprites.example"
