@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from fleet.coders.scripted import Scripted
+from fleet.config import secrets
 from fleet.errors import FleetError, StoreBusy, StoreUnreachable
 from fleet.model.reach import Reach
 from fleet.model.run import NewRun, Run, RunWorker
@@ -171,6 +172,28 @@ def test_settings_that_cannot_be_read_are_waited_for(inside: InHouse) -> None:
 
     asyncio.run(work())
     assert "cannot read" in inside.logged("settings_broken")[0]["error"]
+
+
+def test_secrets_that_others_may_read_keep_their_tasks_waiting(inside: InHouse) -> None:
+    """A task whose coder needs a secret from a file that is open to others is not begun, and told how to mend it; it
+    costs no attempt, ends nobody, and goes on by itself once that was done."""
+    inside.home.toml.write_text(
+        inside.home.toml.read_text() + '[coders.mine]\nargv = ["sh", "-c", "echo $MY_KEY"]\nsecrets = ["MY_KEY"]\n'
+    )
+    secrets.put(inside.home, "MY_KEY", "found")
+    inside.home.secrets.chmod(0o644)
+    uid = inside.add(coder="mine")
+
+    async def work() -> None:
+        async with inside.supervising():
+            await inside.until(lambda: "others may read" in inside.task(uid).reason, "a word about it")
+            assert "chmod 600" in inside.task(uid).reason
+            inside.home.secrets.chmod(0o600)
+            await inside.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(work())
+    assert inside.task(uid).charged == 0
+    assert [said["text"] for said in inside.said(uid)] == ["found"]
 
 
 def test_an_edit_of_the_task_file_counts_when_the_task_is_claimed(inside: InHouse) -> None:

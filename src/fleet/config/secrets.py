@@ -22,7 +22,7 @@ def lookup(home: Home, name: str, env: Mapping[str, str] | None = None) -> str |
 
 
 def read(home: Home) -> dict[str, str]:
-    """What secrets.env holds. ClashError while others may read it."""
+    """What secrets.env holds. HomeError while others may read it, or we may not."""
     data = read_bytes(home.secrets)
     if data is None:
         return {}

@@ -167,7 +167,7 @@ def allowance_of(terms: Terms, configured: Supervisor) -> Allowance:
 
 
 def after_no_start(reason: str, times: int) -> Decision:
-    """The host did not begin the session, `times` in a row. It costs no attempt, but does not go on for ever."""
+    """The session was not begun, `times` in a row, for no fault of its task: no attempt, but not for ever either."""
     if times >= MOST_STARTS:
         return Ask("needs_human", f"{reason}; tried {times} times")
     return Retry(reason=reason, after_seconds=2 ** (times - 1), charged=False)

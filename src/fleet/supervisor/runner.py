@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
-from fleet.errors import NotFound, NotStarted, TransportError, UsageError
+from fleet.errors import HomeError, NotFound, NotStarted, TransportError, UsageError
 from fleet.hosts.facts import Cause, HostState
 from fleet.hosts.follower import Followed
 from fleet.model.receipt import Verdict
@@ -116,8 +116,9 @@ class SessionRunner:
             again = ending.Retry(reason=str(exc), charged=False)
             await self._unlaunched(again, Ending(outcome="interrupted", state=SessionState.LOST))
             return
-        except NotStarted as exc:
-            decision = ending.after_no_start(str(exc), 1 + self.attempt.history.failed_starts())
+        except (NotStarted, HomeError) as exc:  # HomeError: what it needs of the home cannot be read
+            why = f"{exc}; {exc.hint}" if exc.hint else str(exc)
+            decision = ending.after_no_start(why, 1 + self.attempt.history.failed_starts())
             await self._unlaunched(decision, Ending(outcome="transient", state=SessionState.LOST))
             return
         except TransportError as exc:
