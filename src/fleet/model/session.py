@@ -126,7 +126,7 @@ class Claimed(msgspec.Struct, frozen=True):
     session: Session
 
 
-class Lane(msgspec.Struct, frozen=True, array_like=True):
+class Lane(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     """All that placement asks of a task. Tasks of a lane are equal to a slot, so a claim looks at lanes, not tasks."""
 
     run: str | None

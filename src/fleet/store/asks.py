@@ -94,20 +94,23 @@ def shelf(
     return sorted(found, key=_urgency)
 
 
+def _end(shelf: str, which: str) -> str:
+    return f"(SELECT {which}(lane) FROM tasks WHERE shelf = '{shelf}')"
+
+
 def _ends(shelf: str) -> str:
-    return (
-        f"(SELECT min(lane) FROM tasks WHERE shelf = '{shelf}'), (SELECT max(lane) FROM tasks WHERE shelf = '{shelf}')"
-    )
+    return f"{_end(shelf, 'min')}, {_end(shelf, 'max')}"
 
 
-_CLAIMED_FROM = f"SELECT {_ends(UNVERIFIED)}, {_ends(READY)}"
+_CLAIMED_FROM = f"SELECT {_end(UNVERIFIED, 'min')}, {_ends(READY)}"
 
 
 def claimable(tx: Tx) -> Iterator[tuple[str, list[Lane]]]:
     """The shelves that a claim takes from, first those that it serves first, and the lanes that have tasks there."""
-    ends = tx.rows(_CLAIMED_FROM)[0]
-    yield UNVERIFIED, _between(tx, UNVERIFIED, *ends[:2])
-    yield READY, _between(tx, READY, *ends[2:])
+    ((unverified, *ends),) = tx.rows(_CLAIMED_FROM)
+    if unverified is not None:  # seldom
+        yield UNVERIFIED, lanes(tx, UNVERIFIED)
+    yield READY, _between(tx, READY, *ends)
 
 
 def lanes(tx: Tx, name: str) -> list[Lane]:
