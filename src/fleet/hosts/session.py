@@ -31,6 +31,7 @@ SHIMS = ("fleet", "bd")
 FAILED, FENCED, REFUSED = 1, 3, 4  # exit codes of the runner
 CODES = {"error": FAILED, "fenced": FENCED}  # of what it says of one session among many
 LONGEST_RECORD = 8192
+MOST_REQUESTS = 100
 NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 # A directory without a runner is one that the host knows nothing of.
 CALL = 'if [ -f "$2/runner.sh" ]; then exec {shell} "$2/runner.sh" "$@"; fi; echo state=absent'
@@ -161,10 +162,13 @@ class HostedSession:
         return await self._get("stderr", offset=max(0, size - most), limit=most)
 
     async def requests(self, after: int) -> list[Request]:
-        """What the agent asked for since request number `after`, in order."""
+        """What the agent asked for since request number `after`, in order; not more than are dealt with at once."""
         found: list[Request] = []
-        while data := await self._get(f"outbox/{after + len(found) + 1}", limit=LONGEST):
-            found.append(parse_request(after + len(found) + 1, data))
+        for number in range(after + 1, after + 1 + MOST_REQUESTS):
+            data = await self._get(f"outbox/{number}", limit=LONGEST)
+            if not data:
+                break
+            found.append(parse_request(number, data))
         return found
 
     async def answer(self, request: int, text: str, *, code: int = 0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from fleet.coders.shortening import short
 from fleet.errors import FleetError
 from fleet.hosts.follower import Followed
 from fleet.hosts.outbox import Request
@@ -13,6 +14,16 @@ from fleet.model.task import ASKED, Task
 from fleet.supervisor.house import House
 
 QUESTION = "QUESTION:"
+MOST_REMARKS = 1000  # of one session, other requests counted too: each is kept in the ledger for good
+LONGEST_TEXT = 1 << 16
+
+
+def bounded(request: Request) -> Request:
+    """The request with its texts in short. FleetError: a remark after so many requests of one session."""
+    if request.verb == "comment" and request.number > MOST_REMARKS:
+        raise FleetError(f"this session has made {MOST_REMARKS:,} requests: no further remark is kept")
+    fields = {name: short(value, LONGEST_TEXT) for name, value in request.fields.items()}
+    return replace(request, fields=fields, text=short(request.text, LONGEST_TEXT))
 
 
 class Requests:
@@ -33,7 +44,7 @@ class Requests:
         """Deal with what has come."""
         for request in await followed.requests(progress.requests, ended=ended):
             try:
-                progress, said = await self._apply(request, progress)
+                progress, said = await self._apply(bounded(request), progress)
                 code = 0
             except FleetError as exc:
                 said, code = str(exc), 1
