@@ -64,7 +64,8 @@ export class Section {
 }
 
 // A section that is a table. A column is {label, kind, of, draw}: `of(item)` is what it depends on, `draw` makes nodes
-// of that, when it differs. `says(item)` is a text below them, on one line. `about(item)` gives the attributes of a row, `deeds(item)` what can be done to it.
+// of that, when it differs. `says(item)` is a text below them, on one line. `about(item)` gives the attributes of a
+// row, `deeds(item)` what can be done to it.
 export class Table extends Section {
   constructor({ name, title, empty, columns, keyOf = (item) => item.id, about, says = null, deeds = null }) {
     super(name, title, empty);
