@@ -17,7 +17,10 @@ START_SECONDS = 15.0
 
 
 def start(home: Home, words: Sequence[str]) -> int | None:
-    """Start `fleet run` with these words, and wait until it has taken the home; None: it did not."""
+    """Start `fleet run` with these words, and wait until it has taken the home, or had nothing to do; None: neither.
+
+    Another may have been quicker to take it: `holders` tells.
+    """
     with (home.logs / "supervisor.err").open("ab") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "fleet", "--home", str(home.path), "run", "--quiet", *words],

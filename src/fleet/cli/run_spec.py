@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fleet.store.reads import Reads
 
 LOOK_SECONDS = 0.25  # between two looks at a run
-INTERRUPTED, TERMINATED = 130, 143
+NOT_STARTED, INTERRUPTED, TERMINATED = 3, 130, 143
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -267,37 +267,25 @@ def _hand_on(run_id: str, context: Context) -> None:
 def _detach(run_id: str, context: Context) -> int:
     """Leave the run to a supervisor: to one that is up, or to a new one in the background."""
     from fleet.config.home import require
+    from fleet.projections.runs import run_view
     from fleet.supervisor.guard import holders
 
-    up = holders(require(context.home).path)
-    pid = up[0].pid if up else _spawn(run_id, context)
+    home = require(context.home)
+    pid = None if holders(home.path) else _spawn(run_id, context)
+    pid = next((one.pid for one in holders(home.path)), pid)
+    if pid is None and not run_view(context.reads, run_id).over:  # else there was nothing to begin with
+        context.note(f"error: the supervisor did not start; see {home.logs / 'supervisor.err'}")
+        context.note(f"hint: {run_id} is submitted; go on with it: fleet run --run {run_id}")
+        return NOT_STARTED
     if context.json:
         context.print_json({"run": run_id, "pid": pid})
-    else:
-        context.print(run_id)
-        context.note(f"supervisor {pid} runs it; follow with: fleet wait {run_id}")
+        return 0
+    context.print(run_id)
+    context.note(f"{f'supervisor {pid} runs it' if pid else 'it is over'}; follow with: fleet wait {run_id}")
     return 0
 
 
-def _spawn(run_id: str, context: Context) -> int:
-    import subprocess
-    import sys
-    import time
+def _spawn(run_id: str, context: Context) -> int | None:
+    from fleet.cli.background import start
 
-    from fleet.supervisor.guard import holders
-
-    home = context.home
-    words = ["--home", str(home.path), "run", "--quiet", "--run", run_id]
-    with (home.logs / "supervisor.err").open("ab") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fleet", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-            cwd=home.path,
-        )
-    deadline = time.monotonic() + 15
-    while not holders(home.path) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return process.pid
+    return start(context.home, ["--run", run_id])

@@ -38,7 +38,12 @@ def stop(args: argparse.Namespace, context: Context) -> int:
 
     asked = _chosen(args.supervisor, context)
     for one in asked:
-        os.kill(one.pid, signal.SIGUSR1 if args.stop_agents else signal.SIGTERM)
+        try:
+            os.kill(one.pid, signal.SIGUSR1 if args.stop_agents else signal.SIGTERM)
+        except ProcessLookupError:
+            continue  # it ended by itself
+        except PermissionError as exc:
+            raise Conflict(f"supervisor {one.pid} ({one.name}) belongs to somebody else") from exc
     pids = {one.pid for one in asked}
     deadline = time.monotonic() + STOP_SECONDS
     while left := {one.pid for one in _here(context)} & pids:
