@@ -98,3 +98,13 @@ def test_an_answer_that_cannot_be_written_down_is_recorded_all_the_same(cli: Cli
     assert "cannot be written: Is a directory\nhint: the answer is kept in the ledger" in done.err
     assert cli.json("ready")[0]["id"] == uid
     assert "builder-1" in cli.ok("task", uid, "events").out
+
+
+def test_all_that_a_session_asks_is_asked(cli: Cli) -> None:
+    """Several questions of one session wait together for one answer, each once; the graver kind is that of all."""
+    asks = "fleet ask 'Which port?'; fleet ask --kind permission 'May I push?'; fleet ask 'Which port?'; fleet ask Why?"
+    uid = cli.add("Start the shop", "--coder", "command", "-d", asks)
+    cli.run("run", "--drain", "-q")
+    (question,) = cli.json("questions")
+    assert (question["kind"], question["text"]) == ("permission", "Which port?\nMay I push?\nWhy?")
+    assert cli.ok("task", uid, "qa").out == "## Q: Which port?\nMay I push?\nWhy?\n"

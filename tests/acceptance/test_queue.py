@@ -109,6 +109,7 @@ def test_names_in_any_script_come_back(cli: Cli) -> None:
         (["add", "x", "--needs", "fleet-000"], 4, "no task `fleet-000`", ""),
         (["add", "x", "--needs", ""], 4, "no task ``", ""),
         (["add", "x", "--coder", "cladue"], 2, "unknown coder `cladue`", "did you mean `claude`?"),
+        (["add", "x", "--coder", "command", "--model", "o3"], 2, "a command has no model, and `o3` is given", "leave"),
         (["add", "x", "--coder", "zzzzzz"], 2, "unknown coder `zzzzzz`", "registered coders: agy, claude"),
         (["add", "x", "--priority", "5"], 2, "priority 5 is not one of 0 (most urgent) to 4", ""),
         (["add", "x", "--priority", "-1"], 2, "priority -1", ""),
@@ -432,7 +433,7 @@ def test_stop_cancels_and_skips_what_needs_it(cli: Cli) -> None:
 
 
 def test_stop_all(cli: Cli) -> None:
-    """--all cancels what has not ended, asks the supervisor for what runs, and has nothing to do the second time."""
+    """--all cancels what waits, then asks the supervisor for what runs, and has nothing to do the second time."""
     running = cli.add("running", "--priority", "0")
     _claim(cli)
     one = cli.add("one")

@@ -67,6 +67,7 @@ def test_what_kind_of_trouble_it_is(cli: Cli, outcome: str, state: str, kind: st
     assert (found["state"], found["classification"]) == (state, kind)
     assert (found["last"]["outcome"], found["attempts_used"]) == (outcome, used)
     assert found["last"]["remedy"]
+    assert not found["last"]["remedy"].startswith("wait")  # nothing happens by itself any more
     assert f"fleet restart {uid}" in found["action"]
 
 

@@ -28,7 +28,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     for question in found:
         context.print(f"{question.id}  {question.title}")
-        context.print(f"  {question.kind}, {ago(question.asked_at)}, by {question.asked_by}: {question.text}")
+        context.print(
+            f"  {question.kind}, {ago(question.asked_at)}, by {question.asked_by}: {_indented(question.text)}"
+        )
     if not found:
         context.note("nothing waits for you")
     return 0
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n    ")

@@ -111,7 +111,7 @@ def _lines(found: Status) -> list[str]:
         lines += [f"  {each.id}  {each.name}: {count(each.tasks, 'task')}, {each.left} left" for each in found.runs]
     if needs := [*found.needs_you, *found.to_verify, *found.gave_up]:
         lines += ["", "Needs you:"]
-        lines += [f"  {each.id}  {each.kind}, {ago(each.asked_at)}: {each.text}" for each in needs]
+        lines += [f"  {each.id}  {each.kind}, {ago(each.asked_at)}: {' '.join(each.text.split())}" for each in needs]
     lines += [f'  answer with: fleet answer {each.id} "..."' for each in found.needs_you if each.kind in ASKED][:1]
     lines += [f"  settle with: fleet verify {each.id} --pass (or --fail) --note ..." for each in found.to_verify][:1]
     lines += [f"  what may be done: fleet why {each.id}" for each in needs if each.kind not in {*ASKED, "verify"}][:1]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fleet.config.home import Home
 from fleet.config.settings import Supervisor
 from fleet.control.steering import Steering
-from fleet.errors import Conflict, FleetError
+from fleet.errors import Conflict, FleetError, UsageError
 from fleet.model.receipt import Verdict
 from fleet.model.run import Run
 from fleet.model.states import Result
@@ -62,6 +62,8 @@ class Control:
         """Put a task in the queue. A directory binds it to this machine."""
         if new.coder:
             self._check_coder(new.coder)
+        if new.coder == "command" and new.model:
+            raise UsageError(f"a command has no model, and `{new.model}` is given", hint="leave the model out")
         needs = tuple(self._store.find(word).uid for word in new.needs)
         bound = replace(redacted(new), needs=needs, host=new.host or (self._machine if new.cwd else None))
         (task,) = self._store.submit([bound], by=self._by).result()

@@ -76,6 +76,8 @@ def _alone(path: KeyPath, task: TaskSpec) -> Iterator[Problem]:
         yield Problem((*path, "instructions"), "nothing says what is to be done; give instructions or a command")
     if task.command and task.coder not in (None, "command"):
         yield Problem((*path, "command"), f"coder `{task.coder}` is given too; a task has one of them")
+    if task.command and task.model:
+        yield Problem((*path, "model"), "is given too; a command has none")
     if task.coder == "command" and not task.command:
         yield Problem((*path, "command"), "is missing: coder `command` runs a command")
     for name in ("setup", "copy_files"):

@@ -21,6 +21,7 @@ from fleet.store.reads import Reads
 
 K = OutcomeKind
 UNSTARTED = "see to what it says, then run it again"  # it is not tried again by itself any more
+GIVEN_UP = "no attempt is left: run it again once what ailed it is over"
 MOVING = (
     ev.TaskSubmitted,
     ev.TaskClaimed,
@@ -162,6 +163,8 @@ def _remedy(outcome: str, task: Task) -> str:
         return UNKNOWN_RESET
     if outcome == K.TRANSIENT and task.state is TaskState.BLOCKED:
         return UNSTARTED
+    if REMEDIES[K(outcome)].startswith("wait: ") and task.state in ENDED:
+        return GIVEN_UP
     return REMEDIES[K(outcome)]
 
 

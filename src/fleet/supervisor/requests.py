@@ -76,9 +76,18 @@ class Requests:
                 raise FleetError(f"`{request.verb}` is not available in a session")
 
     def _asked(self, progress: Progress, kind: str, text: str) -> tuple[Progress, str]:
-        if not text.strip():
+        """One answer serves all that a session asks, so a further question joins the first; the graver kind stays."""
+        new, before = text.strip(), progress.asked_text
+        if not new:
             raise FleetError("the question is empty")
-        asked = replace(progress, asked_kind=kind if kind in ASKED else "question", asked_text=text.strip())
+        if progress.asked_kind not in (None, "question"):
+            kind = progress.asked_kind
+        elif kind not in ASKED:
+            kind = "question"
+        if before and len(before) + len(new) > LONGEST_TEXT:
+            raise FleetError("this session has asked as much as is kept: end it now")
+        again = f"\n{new}\n" in f"\n{before}\n"
+        asked = replace(progress, asked_kind=kind, asked_text=before if again else f"{before}\n{new}".strip())
         return asked, "recorded: end the session now; another will go on when a person has answered"
 
     def _shown(self) -> str:

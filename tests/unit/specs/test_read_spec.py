@@ -137,6 +137,7 @@ def test_a_command_needs_no_coder(tmp_path: Path) -> None:
     assert problems(tmp_path, a_task(command="make", coder="claude")) == [
         "command: coder `claude` is given too; a task has one of them"
     ]
+    assert problems(tmp_path, a_task(command="make", model="o3")) == ["model: is given too; a command has none"]
 
 
 def test_every_problem_at_once(tmp_path: Path) -> None:
