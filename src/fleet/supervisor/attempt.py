@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from fleet.model.alert import Alert, AlertKind
 from fleet.model.scorer import AnyScorer, Command, VerifierPrompt, leaves, scorer_of
 from fleet.model.session import Progress, Session, pool_of
 from fleet.model.task import Task
+from fleet.policy.ending import Allowance, allowance_of
 from fleet.policy.limits import Limits, Used, limits_of, verifier_limits
 from fleet.supervisor.dispatch import Dispatch
 from fleet.supervisor.history import History, decoded
@@ -28,6 +30,7 @@ from fleet.supervisor.record import StreamRecord
 from fleet.supervisor.wish import Wish
 
 T = TypeVar("T")
+NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 ATTENDED_IN_ONE = 4  # how often an agent is attended within the time that it lives without
 MARGIN_SECONDS = 20.0  # for the host to notice, to end it with grace, and for what was on its way
 SILENT_SECONDS = 5.0  # a host that is watched says something as often
@@ -100,6 +103,21 @@ class Attempt:
         if self.dispatch is not None:  # what it says is on its terminal: its silence here is not idleness
             return msgspec.structs.replace(found, idle_seconds=0, budget=replace(found.budget, idle_seconds=None))
         return found
+
+    @property
+    def allowance(self) -> Allowance:
+        """How often and how soon its task is tried again."""
+        return allowance_of(self.task.terms, self.house.settings.supervisor)
+
+    @property
+    def elapsed_ms(self) -> int:
+        """For how long it has been there, by the clock."""
+        return max(0, now_ms() - (self.session.started_at or self.session.claimed_at))
+
+    @property
+    def conversation(self) -> str:
+        """The name that a coder is given for a new conversation: another for each session, the same after a crash."""
+        return str(uuid.uuid5(NAMESPACE, f"{self.house.home.path}:{self.session.id}:{self.task.created_at}"))
 
     @property
     def options(self) -> CoderOptions:

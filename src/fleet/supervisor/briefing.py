@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from msgspec.structs import replace
 
 from fleet.coders.coder import Work
@@ -31,9 +29,9 @@ def make_ready(attempt: Attempt) -> None:
         attempt.progress = replace(attempt.progress, cwd=attempt.house.store.progress(worker).cwd)
 
 
-def compose(attempt: Attempt, namespace: uuid.UUID) -> Work:
+def compose(attempt: Attempt) -> Work:
     """What the verifier is asked to do, and where: in the place of the work that it judges."""
-    task, session, home, leaf = attempt.task, attempt.session, attempt.house.home, attempt.leaf
+    task, session, leaf = attempt.task, attempt.session, attempt.leaf
     cwd = attempt.cwd
     command: tuple[str, ...] = ()
     prompt = ""
@@ -53,7 +51,7 @@ def compose(attempt: Attempt, namespace: uuid.UUID) -> Work:
         command=command,
         as_root=attempt.as_root,
         writable=(attempt.hosted.directory, f"{attempt.hosted.directory}/outbox"),
-        new_uuid=str(uuid.uuid5(namespace, f"{home.path}:{session.id}:{task.created_at}")),
+        new_uuid=attempt.conversation,
     )
 
 

@@ -95,7 +95,7 @@ async def _scored(attempt: Attempt, decision: ending.Decision, code: int | None)
     attempt.house.at("scored")
     if before is Result.PASS and verdict.result not in (Result.PASS, Result.PARTIAL):
         jitter = attempt.house.jitter()
-        return ending.after_check(verdict, _spent(attempt), _allowance(attempt), jitter, verified=False)
+        return ending.after_check(verdict, _spent(attempt), attempt.allowance, jitter, verified=False)
     return replace(decision, verdict=verdict)
 
 
@@ -105,7 +105,7 @@ async def refuse_over_budget(attempt: Attempt) -> bool:
     if gone is None:
         return False
     outcome = Outcome(kind=OutcomeKind.BUDGET, reason=gone.reason, bound=gone.bound)
-    decision = ending.over_budget(outcome, _spent(attempt), _allowance(attempt))
+    decision = ending.over_budget(outcome, _spent(attempt), attempt.allowance)
     if isinstance(decision, ending.Finish):
         decision = replace(decision, charged=False)  # nothing ran
     await settle(attempt, decision, Ending(outcome=outcome.kind.value))
@@ -167,18 +167,14 @@ def _trespassed(attempt: Attempt, paths: tuple[str, ...]) -> ending.Decision:
         reason=workplace.told(paths),
         evidence=tuple(f"written: {path}" for path in paths[:MOST_EVIDENCE]),
         usage=attempt.progress.usage,
-        duration_ms=_elapsed_ms(attempt),
+        duration_ms=attempt.elapsed_ms,
     )
     return ending.Finish(verdict, charged=True)
 
 
-def _elapsed_ms(attempt: Attempt) -> int:
-    return max(0, now_ms() - (attempt.session.started_at or attempt.session.claimed_at))
-
-
 def decide(attempt: Attempt, verb: str, outcome: Outcome) -> ending.Decision:
     """What follows: of what people asked, else of what the agent asked, else of the outcome."""
-    spent, allowance = _spent(attempt), _allowance(attempt)
+    spent, allowance = _spent(attempt), attempt.allowance
     wish = attempt.wish or recalled(attempt.progress)
     reason = wish.reason if wish else ""
     if verb == "stop":
@@ -200,12 +196,8 @@ def _spent(attempt: Attempt) -> ending.Spent:
         charged=attempt.task.charged,
         sessions=1 + attempt.history.full_contexts(),
         usage=attempt.progress.usage,
-        duration_ms=_elapsed_ms(attempt),
+        duration_ms=attempt.elapsed_ms,
     )
-
-
-def _allowance(attempt: Attempt) -> ending.Allowance:
-    return ending.allowance_of(attempt.task.terms, attempt.house.settings.supervisor)
 
 
 async def settle(attempt: Attempt, decision: ending.Decision, end: Ending, *, carried_out: bool = False) -> None:

@@ -6,7 +6,6 @@ Until `start` returned the session is either startable once or not at all, on wh
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
@@ -27,7 +26,6 @@ from fleet.supervisor.gathering import MISSING
 from fleet.supervisor.scoring import commit_of
 
 MOST_OF_ONE, MOST_INPUT = 8 << 10, 32 << 10  # bytes of one input file, and of all, that enter a prompt
-NAMESPACE = uuid.UUID("6f1b3f0e-6f0a-4c5a-9a5e-2f6b1f0d8c11")
 
 
 async def launch(attempt: Attempt) -> None:
@@ -38,7 +36,7 @@ async def launch(attempt: Attempt) -> None:
     if attempt.verifies:
         briefing.make_ready(attempt)
         await carrying.send(attempt)
-        work = briefing.compose(attempt, NAMESPACE)
+        work = briefing.compose(attempt)
     elif attempt.dispatch is not None:
         async with attempt.unless_it_shall_end():
             await attempt.dispatch.make_ready(attempt)
@@ -131,7 +129,7 @@ def compose(attempt: Attempt, inputs: Sequence[InputFile] = ()) -> Work:
         tool_profile=task.terms.tool_profile,
         tools=task.terms.tools,
         writable=(attempt.artifacts, f"{attempt.hosted.directory}/outbox", *allowed),
-        new_uuid=str(uuid.uuid5(NAMESPACE, f"{home.path}:{session.id}:{task.created_at}")),
+        new_uuid=attempt.conversation,
         resume=resume,
     )
 

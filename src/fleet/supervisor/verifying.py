@@ -20,7 +20,6 @@ from fleet.scorers.scorer import Evidence, TextSeen, broken
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.briefing import answer_file, judged_by
 from fleet.supervisor.gathering import tail
-from fleet.supervisor.house import now_ms
 from fleet.supervisor.scoring import scores_of, verdict_on, with_receipt
 from fleet.supervisor.wish import recalled
 from fleet.supervisor.words import last_words
@@ -48,7 +47,7 @@ async def decide(attempt: Attempt, verb: str, outcome: Outcome, code: int | None
     cut_off = outcome.kind in CUT_OFF or (outcome.kind is K.CRASHED and not isinstance(attempt.leaf, Command))
     tries = 1 + attempt.history.fruitless()
     if cut_off and tries < MOST_TRIES:
-        wait = ending.backoff(tries - 1, _allowance(attempt), attempt.house.jitter())
+        wait = ending.backoff(tries - 1, attempt.allowance, attempt.house.jitter())
         return _later(attempt, f"the verifier was cut off: {outcome.reason}", after_seconds=wait)
     return await _judge(attempt, outcome, code)
 
@@ -99,11 +98,7 @@ def _score(attempt: Attempt, outcome: Outcome, evidence: Evidence) -> Score:
 
 def _failed(attempt: Attempt, verdict: Verdict) -> ending.Decision:
     spent = ending.Spent(charged=attempt.task.charged, sessions=1)
-    return ending.after_check(verdict, spent, _allowance(attempt), attempt.house.jitter(), verified=True)
-
-
-def _allowance(attempt: Attempt) -> ending.Allowance:
-    return ending.allowance_of(attempt.task.terms, attempt.house.settings.supervisor)
+    return ending.after_check(verdict, spent, attempt.allowance, attempt.house.jitter(), verified=True)
 
 
 def _broken(attempt: Attempt, reason: str) -> ending.Decision:
@@ -125,7 +120,6 @@ def _later(
 
 def _work(attempt: Attempt, judged: Receipt, refs: tuple[ArtifactRef, ...]) -> Verdict:
     """The work that is judged, as a verdict that waits for its result."""
-    took = max(0, now_ms() - (attempt.session.started_at or attempt.session.claimed_at))
     kinds = {ref.kind for ref in refs}
     return Verdict(
         result=Result.PARTIAL,
@@ -134,7 +128,7 @@ def _work(attempt: Attempt, judged: Receipt, refs: tuple[ArtifactRef, ...]) -> V
         usage=judged.usage,
         duration_ms=judged.duration_ms,
         verify_usage=judged.verify_usage.plus(attempt.progress.usage),
-        verify_ms=judged.verify_ms + took,
+        verify_ms=judged.verify_ms + attempt.elapsed_ms,
     )
 
 
