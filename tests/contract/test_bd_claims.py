@@ -8,12 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from fleet.errors import Conflict
-from fleet.model.fold import fold_all
 from fleet.model.session import Defaults
 from fleet.model.states import TaskState
 from fleet.model.task import Task, TaskEdit
 from fleet.store.store import Store
-from fleet.testing.builders import a_slot, a_task
+from fleet.testing.builders import a_slot, a_task, fold_all
 from tests.support.stores import PostgresStores, SqliteStores
 
 PEOPLE = [f"person-{n}" for n in range(6)]

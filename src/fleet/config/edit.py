@@ -122,11 +122,6 @@ def _tell_present_faults(home: Home) -> None:
         parse(present, home.toml)
 
 
-def set_value(home: Home, assignment: str, known_coders: Collection[str] | None = None) -> Change:
-    """Set one `key=value`. See `set_values`."""
-    return set_values(home, [assignment], known_coders)[0]
-
-
 def set_values(home: Home, assignments: Sequence[str], known_coders: Collection[str] | None = None) -> list[Change]:
     """Set each `key=value`, or none of them. Raises UsageError before anything is written."""
     wanted = [_wanted(assignment) for assignment in assignments]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -212,11 +212,3 @@ _SESSION_STEPS: dict[type[ev.Event], Callable[[Session, Any], Session]] = {
 def receipt_of(event: ev.Event) -> Receipt | None:
     """The receipt that an event brings, if any."""
     return event.receipt if isinstance(event, (ev.TaskSettled, ev.TaskRequeued)) else None
-
-
-def fold_all(events: Iterable[ev.Event]) -> Task | None:
-    """The task that a whole chain stands for."""
-    task: Task | None = None
-    for event in events:
-        task = fold_task(task, event)
-    return task

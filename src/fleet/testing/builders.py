@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from fleet.model.event import Event
+from fleet.model.fold import fold_task
 from fleet.model.receipt import Awaits, Verdict
 from fleet.model.session import Defaults, Ending, Slot
 from fleet.model.states import Result, SessionState, Source
-from fleet.model.task import NewTask
+from fleet.model.task import NewTask, Task
 
 DEFAULTS = Defaults(coder="scripted", model="small")
 
@@ -51,3 +54,11 @@ def a_verifier(kind: str = "command", host: str = "local@here", **fields: Any) -
 EXITED = Ending(outcome="ok")
 CRASHED = Ending(outcome="crashed")
 LOST = Ending(outcome="transient", state=SessionState.LOST)
+
+
+def fold_all(events: Iterable[Event]) -> Task | None:
+    """The task that a whole chain stands for."""
+    task: Task | None = None
+    for event in events:
+        task = fold_task(task, event)
+    return task

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.config.edit import Change, set_value, set_values
+from fleet.config.edit import Change, set_values
 from fleet.config.fields import Field, bare, fields, notes
 from fleet.config.home import Home
 from fleet.config.layout import Layout
@@ -34,6 +35,12 @@ LAYOUTS = {
     "windows": '[supervisor]\r\n# model = "x"\r\n\r\n[store] # s\r\nmirror = "on"\r\n',
     "a text that looks like a setting": '[supervisor]\nmodel = "a"\n[[hosts]]\nname = "a"\n[store]\nschema = "x"\n',
 }
+
+
+def set_value(home: Home, assignment: str, known_coders: Collection[str] | None = None) -> Change:
+    """Set one `key=value`."""
+    (change,) = set_values(home, [assignment], known_coders)
+    return change
 
 
 def values(field: Field) -> st.SearchStrategy[Any]:
@@ -308,8 +315,8 @@ def test_editors_at_the_same_time(home: Home) -> None:
     wanted = ["max_concurrent=11", "model=m1", "queue.prefix=p1", "store.schema=s1", "timeouts.api_status=12"]
     code = (
         "import sys; from pathlib import Path\n"
-        "from fleet.config.edit import set_value; from fleet.config.home import Home\n"
-        "set_value(Home(Path(sys.argv[1])), sys.argv[2])"
+        "from fleet.config.edit import set_values; from fleet.config.home import Home\n"
+        "set_values(Home(Path(sys.argv[1])), [sys.argv[2]])"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(home.path), each]) for each in wanted]
     assert [each.wait() for each in running] == [0] * len(wanted)

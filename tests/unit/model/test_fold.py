@@ -8,11 +8,12 @@ import pytest
 
 from fleet.errors import IllegalMove, LedgerBroken
 from fleet.model import event as ev
-from fleet.model.fold import fold_all, fold_session, fold_task, receipt_of
+from fleet.model.fold import fold_session, fold_task, receipt_of
 from fleet.model.receipt import Receipt
 from fleet.model.session import Session
 from fleet.model.states import Result, SessionState, TaskState
 from fleet.model.task import Block, Comment, Link, Task, TaskEdit
+from fleet.testing.builders import fold_all
 
 UID = "fleet-abc"
 
