@@ -35,7 +35,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     _list(found, context)
     if not found:
-        context.note(f"{context.front.task(args.id).id} has left nothing")
+        uid = context.front.task(args.id).id
+        context.note(f"{uid} has left nothing that was kept; of what was too large, fleet receipts {uid} tells")
     return 0
 
 
