@@ -50,7 +50,7 @@ def test_what_git_ignores_is_put_aside_and_comes_back(spaces: Workspaces, repo: 
     assert (at / "ignored/deep/notes.md").exists()
     assert os.readlink(at / "link") == "/nowhere"
     assert stat.S_IMODE((at / ".env").stat().st_mode) == 0o600
-    assert not (tmp_path / "state" / "dropped").exists()
+    assert list((tmp_path / "state" / "dropped").iterdir()) == []
 
 
 def test_a_copied_file_is_kept_only_where_it_was_changed(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:

@@ -57,6 +57,20 @@ def test_commits_in_a_submodule_that_the_checkout_has_not_keep_the_worktree(
     assert part.exists()
 
 
+def test_what_is_not_known_in_a_submodule_is_put_aside(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """Where the project says that it is no work, as what is built in it."""
+    tree, part = with_submodule(spaces, repo, tmp_path)
+    git(Path(tree.path), "config", "--file", ".gitmodules", "submodule.part.ignore", "untracked")
+    (part / "ignored").mkdir()
+    (part / "ignored" / "x").write_text("1\n")
+    (part / "built.o").write_text("2\n")
+    wait(spaces.commit(tree, "work"))
+    found = wait(spaces.ignored(tree))
+    assert {one.name for one in found} == {"part/ignored", "part/built.o"}
+    place = wait(spaces.drop(tree, found))
+    assert Path(place, "files/part/built.o").read_text() == "2\n"
+
+
 def test_changes_that_git_was_told_not_to_see_are_work(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
     """They keep a worktree from being dropped, and are landed."""
     tree = tree_of(repo, tmp_path)
@@ -119,6 +133,33 @@ def test_a_worktree_that_stands_nowhere_is_not_taken_for_none(spaces: Workspaces
         wait(spaces.diff(tree))
     git(repo, "worktree", "repair")
     assert wait(spaces.standing(tree)).dirty == ("new.txt",)
+
+
+def test_a_repository_that_was_moved_is_told(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """With what mends it; a worktree is not taken for none."""
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    moved = repo.rename(tmp_path / "moved")
+    for asked in (spaces.standing(tree), spaces.drop(tree)):
+        with pytest.raises(Conflict, match="if it was moved, `git worktree repair"):
+            wait(asked)
+    git(moved, "worktree", "repair", tree.path)
+    assert wait(spaces.standing(tree)).commits == 0
+
+
+def test_a_file_that_a_filter_refuses_is_told(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """As where large files are kept elsewhere, and the program for that is missing."""
+    (repo / ".gitattributes").write_text("*.bin filter=large\n")
+    for words in (("add", "-A"), ("commit", "-qm", "large"), ("config", "filter.large.required", "true")):
+        git(repo, *words)
+    git(repo, "config", "filter.large.clean", "no-such-program")
+    tree = tree_of(repo, tmp_path)
+    wait(spaces.make(tree))
+    Path(tree.path, "new.bin").write_text("large\n")
+    for asked in (spaces.diff(tree), spaces.commit(tree, "work")):
+        with pytest.raises(Conflict, match="clean filter 'large' failed"):
+            wait(asked)
+    assert Path(tree.path, "new.bin").exists()
 
 
 def test_how_a_person_likes_their_differences_does_not_matter(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:

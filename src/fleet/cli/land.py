@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.print(f"Landed {landed.task}: {what} {where}  [{landed.commit[:12]}]")
     else:
         context.print(f"Nothing to land: {landed.task} changed nothing")
-    if not landed.branch and landed.how == "merge":
+    if landed.commits and landed.how == "merge" and not landed.branch:
         context.note(f"no branch is checked out there; to keep the merge: git -C {landed.into} switch -c NAME")
     for remark in landed.remarks:
         context.note(remark)

@@ -1,12 +1,12 @@
 # shellcheck shell=sh disable=SC2154
 # What git ignores in a worktree: looked at, put aside when the worktree goes, brought back with it. A part of workspace.sh.
 
-EACH='git ls-files -z --others --ignored --exclude-standard --directory --no-empty-directory'
+EACH='git ls-files -z --others --directory --no-empty-directory'
 
 # Here, NUL after each: what is in no commit and is no uncommitted work. A directory that is ignored as a whole is one.
 left_over() { # COPIED
-    $EACH
-    if [ -e .gitmodules ]; then
+    $EACH --ignored --exclude-standard
+    if [ -e .gitmodules ]; then # what git does not know there may be no work by the settings of the submodule
         # shellcheck disable=SC2016
         git submodule --quiet foreach --recursive "$EACH"' | xargs -0 sh -c '\''for each do printf "%s\0" "$0/$each"; done'\'' "$displaypath"'
     fi
@@ -47,15 +47,16 @@ is_same() { # ONE OTHER
 }
 
 put_aside() { # PATH TOP: what stdin names, NUL after each; tells where, in $place
-    place=${1%/worktrees/*}/dropped/${1##*/}/$(git_in "$1" rev-parse HEAD)
-    while [ -e "$place" ]; do place=$place+; done
-    ours=$(umask 077 && mkdir -p "$place/files" && cat >"$place/names" && wc -c <"$place/names") || fail "$place cannot be written"
-    if [ "$ours" -eq 0 ]; then
-        discard "$place"
-        rmdir "${place%/*}" "${place%/*/*}" 2>/dev/null
-        place=
+    place=
+    listed=$(mktemp) || fail "no temporary file can be made"
+    cat >"$listed" || fail "$listed cannot be written"
+    if [ ! -s "$listed" ]; then
+        rm -f "$listed"
         return
     fi
+    place=${1%/worktrees/*}/dropped/${1##*/}/$(git_in "$1" rev-parse HEAD)
+    while [ -e "$place" ]; do place=$place+; done
+    (umask 077 && mkdir -p "$place/files" && mv "$listed" "$place/names") || { rm -f "$listed"; fail "$place cannot be written"; }
     copied=$(own "$1")/fleet-copied
     cd -- "$1" || fail "$1 cannot be entered"
     if [ -f "$copied" ]; then
@@ -88,6 +89,6 @@ bring_back() { # PATH PLACE
         find "$place/files" -depth -type d -exec rmdir -- {} + 2>/dev/null
         [ -e "$place/files" ] || rm -rf "$place"
     done
-    rmdir "${2%/*}" "${2%/*/*}" 2>/dev/null
+    rmdir "${2%/*}" 2>/dev/null
     return 0
 }

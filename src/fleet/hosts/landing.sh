@@ -33,7 +33,9 @@ commit() { # PATH MESSAGE NAME ADDRESS
 remarks() { # PATH: what a person wants to know of it, a sentence each
     git_in "$1" diff-tree -r --name-only -z --diff-filter=AM -G '^(<<<<<<<|>>>>>>>) ' "$began" HEAD | tr '\n\0' ' \n' |
         while IFS= read -r file; do
-            if git_in "$1" cat-file -p "HEAD:$file" | grep -q '^<<<<<<< '; then printf 'the marks of a conflict are in %s\n' "$file"; fi
+            if git_in "$1" cat-file -p "HEAD:$file" 2>/dev/null | grep -q '^<<<<<<< '; then
+                printf 'the marks of a conflict are in %s\n' "$file"
+            fi
         done
     git_in "$1" stash list --format=%gs 2>/dev/null | grep -E -e "^(WIP on|On) $branch:" | while IFS= read -r stash; do
         printf 'it left work in git stash, which was not landed: %s\n' "$stash"
@@ -60,7 +62,7 @@ keep_modules() { # PATH: what was brought, as sentences, in $modules
         export OURS THEIRS AS
         # shellcheck disable=SC2016
         cd -- "$1" && git submodule --quiet foreach --recursive '
-            if [ -n "$(git status --porcelain --ignore-submodules=none)" ]; then
+            if [ -n "$(git status --porcelain --untracked-files=no --ignore-submodules=none)" ]; then
                 echo "there is uncommitted work in submodule $displaypath"
                 exit 3
             fi

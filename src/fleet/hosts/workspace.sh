@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# Workspaces on a host: sh -c "$(cat workspace.sh)" workspace VERB ...
+# Workspaces on a host: sh -c PROGRAM workspace VERB ..., where the program is this file, its parts (repository.sh,
+# worktree.sh, landing.sh, ignored.sh), and at last `say "$@"`.
 #
 #   mark ROOT KEPT MOST FILE            write down what is in ROOT; what is below KEPT does not count
 #   changes ROOT KEPT MOST FILE         what differs from that, one path a line, and write nothing
@@ -27,7 +28,6 @@
 #                                       what stdin names, NUL after each, of what git ignores; where that is
 #   restore SOURCE PATH                 bring it back
 #
-# Its parts are repository.sh, worktree.sh, landing.sh and ignored.sh.
 # Codes: 0 done, 3 it cannot be done and why is on stderr, 4 there is no worktree, 5 too many files, 6 the repository was
 # not reached. A verb that was cut off may be said again.
 set -u

@@ -204,6 +204,8 @@ present() { # PATH: it is there, and stands somewhere
         printf 'there is no worktree at %s\n' "$1" >&2
         exit 4
     fi
+    git_in "$1" rev-parse --git-dir >/dev/null 2>&1 ||
+        fail "the repository of $1 is not where it was: if it was moved, \`git worktree repair $1\` in it"
     known "$1" "$1"
     git_in "$1" rev-parse --verify --quiet HEAD >/dev/null ||
         fail "nothing is checked out in $1: its branch is gone or has no commit; git -C $1 reflog tells where it was"
@@ -225,7 +227,11 @@ diff() { # PATH
     index=$(mktemp) || fail "no temporary file can be made"
     GIT_INDEX_FILE=$index
     export GIT_INDEX_FILE
-    git_in "$top" read-tree HEAD && in_tree "$1" add -A && git_in "$top" diff-index --cached -p -M --no-ext-diff "$began"
+    if ! said=$({ git_in "$top" read-tree HEAD && in_tree "$1" add -A; } 2>&1); then
+        rm -f "$index"
+        fail "it cannot be shown: $said"
+    fi
+    git_in "$top" diff-index --cached -p -M --no-ext-diff "$began"
     code=$?
     rm -f "$index"
     exit $code
