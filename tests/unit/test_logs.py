@@ -51,6 +51,20 @@ def test_what_is_not_wanted_is_not_kept() -> None:
     assert [len(found), file.most < 1_000_000] == [1, True]
 
 
+def test_a_log_that_is_cut_off_meanwhile() -> None:
+    """What was found by then is shown, and nobody looks for the rest for ever."""
+
+    class Cut(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            data = super().read(size)
+            self.truncate(0)
+            return data
+
+    assert tail(Cut(record("t.1", 3) * 10), 50, as_they_are, block=200)[0] == []
+    content = record("t.1", 3) * 10
+    assert tail(io.BytesIO(content), 50, as_they_are, block=200)[0] == as_they_are(content.splitlines())
+
+
 def test_no_more_than_so_much_is_looked_at() -> None:
     """Where a bound is given, the beginning of a long log is not read."""
     file = Watched(record("t.1", 3) + record("t.2", 900) * 5000)

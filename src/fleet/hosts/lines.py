@@ -65,14 +65,14 @@ async def tail_start(transport: Transport, path: str, floor: int, end: int) -> i
     at = end - TAIL
     if at <= floor:
         return floor
-    while data := await transport.get(path, offset=at, limit=min(CHUNK, end - at)):
+    while at < end and (data := await transport.get(path, offset=at, limit=min(CHUNK, end - at))):
         found = data.find(b"\n", 0, end - at - 1)
         if found >= 0:
             return at + found + 1
         at += len(data)
     at = max(floor, end - TAIL - LONGEST_LINE)
     begins = floor if at == floor else end
-    while data := await transport.get(path, offset=at, limit=min(CHUNK, end - at)):
+    while at < end and (data := await transport.get(path, offset=at, limit=min(CHUNK, end - at))):
         found = data.rfind(b"\n", 0, end - at - 1)
         begins = at + found + 1 if found >= 0 else begins
         at += len(data)

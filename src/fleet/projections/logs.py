@@ -64,13 +64,14 @@ def tail(
     for begins, records in _backwards(opened, end, block):
         found.append(records if wanted is None else [line for line in records if wanted(line)])
         count += len(found[-1])
-        over = begins == 0 or (most_bytes is not None and end - begins >= most_bytes)
-        if count > due or over:
-            lines = shown([line for block in reversed(found) for line in block])
-            if len(lines) >= most or over:
+        if count > due:
+            lines = shown(_in_order(found))
+            if len(lines) >= most:
                 return lines[-most:], end
             due = 2 * count
-    return shown([]), end
+        if most_bytes is not None and end - begins >= most_bytes:
+            break
+    return shown(_in_order(found))[-most:], end
 
 
 def of_session(only: str | None) -> Wanted | None:
@@ -121,9 +122,16 @@ def _backwards(opened: BinaryIO, end: int, usual: int) -> Iterator[tuple[int, li
         begins = max(0, end - block)
         opened.seek(begins)
         data = opened.read(end - begins)
+        if not data:
+            return  # it was cut off meanwhile, by a supervisor that goes on with the session
         cut = data.find(b"\n") + 1 if begins else 0  # the record that began before this block comes with the next
         if cut == len(data):
             block *= 2  # no record of this length begins in it
             continue
         end, block = begins + cut, usual
         yield end, data[cut:].splitlines(keepends=True)
+
+
+def _in_order(found: list[list[bytes]]) -> list[bytes]:
+    """All records of blocks that were found from the end on."""
+    return [line for block in reversed(found) for line in block]
