@@ -13,8 +13,9 @@ import pytest
 from fleet.model.states import Result, TaskState
 from fleet.store.reads import Reads
 from tests.golden.cases import BY_ID, Case
+from tests.support.leftovers import LEFT
 from tests.support.model_server import ModelServer
-from tests.support.real_coders import Bench
+from tests.support.real_coders import LEFT_SECONDS, Bench
 
 CONVERSATION = "c0ffee00-0000-4000-8000-000000000001"
 END = "end-of-call"
@@ -72,7 +73,7 @@ def a_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replay
     with ModelServer() as model:
         bench = Bench(tmp_path, model)
         yield Replay(bench, programs)
-        bench.nothing_left()
+        LEFT.end_within(LEFT_SECONDS, bench.home.sessions)
 
 
 def outcomes(replay: Replay, uid: str) -> list[str | None]:

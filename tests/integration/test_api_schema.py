@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 
 from fleet.config.tokens import Role
@@ -31,6 +30,8 @@ def api(tmp_path: Path) -> Iterator[Asked]:
 @pytest.mark.timeout(0 if CASES > 1000 else 120)
 def test_no_request_makes_it_fail(api: Asked) -> None:
     """Whatever is sent to whichever route, the answer is below 500, and an error is a problem detail."""
+    import schemathesis  # takes longer than all other imports, in every process that collects tests
+
     schema = schemathesis.openapi.from_dict(api.get("/openapi.json"))
     every: Any = [found.ok() for found in schema.get_all_operations()]  # type: ignore[union-attr]  # or it raises
     operations = [one for one in every if one.path != ENDLESS]

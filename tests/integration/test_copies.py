@@ -19,7 +19,7 @@ from fleet.model.terms import Terms
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.away import Away
-from tests.support.session_host import processes_with, until
+from tests.support.session_host import processes_with
 from tests.support.sshd import Sshd, sshd
 
 DAY_SECONDS = 86_400
@@ -40,7 +40,6 @@ def away(tmp_path: Path, server: Sshd, monkeypatch: pytest.MonkeyPatch) -> Itera
     away.declare(capabilities=["gpu"], max_concurrent_tasks=4)
     yield away
     away.close()
-    until(lambda: not away.left() and not away.left_there(), "the end of what was watched there")
 
 
 def copies_on(away: Away) -> set[str]:

@@ -18,7 +18,7 @@ from fleet.model.states import SessionState, TaskState
 from fleet.model.terms import Terms
 from tests.support.away import Away
 from tests.support.inhouse import InHouse
-from tests.support.session_host import processes_with, until
+from tests.support.session_host import processes_with
 from tests.support.sshd import sshd
 
 PROMPT_SECONDS = 10.0  # a clone that nobody ends takes an hour
@@ -39,7 +39,6 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     made = InHouse(tmp_path)
     yield made
     made.close()
-    until(lambda: not made.left(), "the end of all agents")
 
 
 @contextlib.asynccontextmanager
@@ -103,7 +102,6 @@ def test_a_clone_over_there_is_ended_at_once(tmp_path: Path, monkeypatch: pytest
         assert not (far / ".fleet/clones" / session.task).exists()
         assert not (far / "shop").exists()
         away.close()
-        until(lambda: not away.left() and not away.left_there(), "the end of what was watched there")
 
 
 def test_a_supervisor_that_stops_does_not_wait_for_a_clone(inside: InHouse, tmp_path: Path) -> None:

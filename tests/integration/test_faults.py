@@ -15,7 +15,6 @@ from fleet.model.host import Host
 from fleet.model.states import TaskState
 from fleet.supervisor.supervisor import Supervisor
 from tests.support.inhouse import InHouse
-from tests.support.session_host import until
 from tests.support.sprites.server import TOKEN, StandIn, stand_in
 
 NAMES = ("forge", "mallet")
@@ -55,7 +54,6 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OnSprites]
         away = OnSprites(tmp_path / "h", server, monkeypatch)
         yield away
         away.close()
-        until(lambda: not away.left(), "the end of what ran here")
 
 
 @pytest.fixture
@@ -64,7 +62,6 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     made = InHouse(tmp_path, max_attempts=1, max_concurrent=1)
     yield made
     made.close()
-    until(lambda: not made.left(), "the end of all agents")
 
 
 def raised(home: InHouse) -> list[tuple[str, str]]:

@@ -19,7 +19,6 @@ from fleet.model.terms import Terms
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.inhouse import InHouse
-from tests.support.session_host import until
 
 DAYS_MS = 3 * 86_400_000
 SPEAKS = "i=0; while [ $i -lt 20000 ]; do echo line $i of many more; i=$((i+1)); done; "
@@ -32,7 +31,6 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     made = InHouse(tmp_path, keep_sessions_days=1, keep_logs_days=30, max_attempts=1)
     yield made
     made.close()
-    until(lambda: not made.left(), "the end of all agents")
 
 
 def prune(inside: InHouse, **settings: Any) -> Pruned:

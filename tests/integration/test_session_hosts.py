@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from fleet.model.launch import Launch
+from tests.support.leftovers import LEFT
 from tests.support.programs import need
-from tests.support.session_host import QUICK, SessionHost, do, stat_of, until
+from tests.support.session_host import LEFT_SECONDS, QUICK, SessionHost, do, stat_of, until
 
 SCRIPT = "(sleep 1000 &); echo ready; sleep 1000; true"
 # What the runner uses beside sh; the list is what a host must have.
@@ -51,7 +52,7 @@ def host(tmp_path: Path, programs: Path) -> Iterator[SessionHost]:
     """A place for sessions on such a host."""
     host = SessionHost(tmp_path, (str(programs / "sh"),))
     yield host
-    host.nothing_left()
+    LEFT.end_within(LEFT_SECONDS, host.root)
 
 
 def runs_and_stops(host: SessionHost) -> None:

@@ -14,7 +14,6 @@ from fleet.model.event import kind_of
 from fleet.model.states import Result, TaskState
 from fleet.model.terms import Terms
 from tests.support.inhouse import InHouse
-from tests.support.session_host import until
 from tests.support.sprites.machine import Machine
 from tests.support.sprites.server import TOKEN, StandIn, stand_in
 
@@ -52,7 +51,6 @@ def with_a_worker(tmp_path: Path, server: StandIn, monkeypatch: pytest.MonkeyPat
     away = OnSprite(tmp_path / "h", server, monkeypatch)
     yield away
     away.close()
-    until(lambda: not away.left(), "the end of what ran here")
 
 
 @pytest.fixture(name="machine")

@@ -21,7 +21,8 @@ from fleet.hosts.session import HostedSession, Started
 from fleet.hosts.watcher import Watcher
 from tests.support.disks import small_disk
 from tests.support.followers import lines_of, running
-from tests.support.session_host import SessionHost, do, kill, lives, processes_with, until
+from tests.support.leftovers import LEFT
+from tests.support.session_host import LEFT_SECONDS, SessionHost, do, kill, lives, processes_with, until
 from tests.support.sshd import Sshd, sshd
 
 ROUNDS = 6
@@ -40,7 +41,7 @@ def over_there(server: Sshd, tmp_path: Path) -> Iterator[SessionHost]:
     host = SessionHost(tmp_path / "s", ("sh",), server.shared)
     host.root.mkdir()
     yield host
-    host.nothing_left()
+    LEFT.end_within(LEFT_SECONDS, host.root)
 
 
 def test_a_stop_ends_the_far_processes(host: SessionHost) -> None:

@@ -52,7 +52,8 @@ from tests.integration.test_session_stop import (  # noqa: F401
     test_it_escalates,
     test_nothing_is_left,
 )
-from tests.support.session_host import SessionHost
+from tests.support.leftovers import LEFT
+from tests.support.session_host import LEFT_SECONDS, SessionHost
 from tests.support.sshd import Sshd, busybox_sh, only_busybox, sshd
 
 
@@ -70,7 +71,7 @@ def host(server: Sshd, tmp_path: Path) -> Iterator[SessionHost]:
     """A place for sessions over there; nothing of them may be left at the end."""
     host = SessionHost(tmp_path, ("sh",), server.shared)
     yield host
-    host.nothing_left()
+    LEFT.end_within(LEFT_SECONDS, host.root)
 
 
 @pytest.fixture

@@ -52,7 +52,6 @@ def away(tmp_path: Path, server: Sshd, monkeypatch: pytest.MonkeyPatch) -> Itera
     yield away
     (tmp_path / "work" / "go").touch()  # whatever came of it
     away.close()
-    until(lambda: not away.left() and not away.left_there(), "the end of what was watched there")
 
 
 def agent(away: Away, *, lines: int = 20, terms: Terms | None = None) -> str:

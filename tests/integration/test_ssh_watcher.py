@@ -18,7 +18,8 @@ from fleet.hosts.transport import Transport
 from fleet.hosts.watch import LocalWatch
 from fleet.hosts.watcher import Frame, Frames, Watcher
 from tests.support.followers import each_line, lines_of, running
-from tests.support.session_host import SessionHost, do, processes_with, until
+from tests.support.leftovers import LEFT
+from tests.support.session_host import LEFT_SECONDS, SessionHost, do, processes_with, until
 from tests.support.sshd import Sshd, busybox_sh, sshd
 
 SIMPLE_DD = """#!/bin/sh
@@ -50,7 +51,7 @@ def host(server: Sshd | None, tmp_path: Path) -> Iterator[SessionHost]:
     host = SessionHost(tmp_path / "s", ("sh",), transport)
     host.root.mkdir()
     yield host
-    host.nothing_left()
+    LEFT.end_within(LEFT_SECONDS, host.root)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def remote(tmp_path: Path) -> Iterator[tuple[Sshd, SessionHost]]:
         host = SessionHost(tmp_path / "s", ("sh",), server.shared)
         host.root.mkdir()
         yield server, host
-        host.nothing_left()
+        LEFT.end_within(LEFT_SECONDS, host.root)
 
 
 def numbered(count: int) -> list[bytes]:
@@ -263,7 +264,7 @@ def one(tmp_path: Path) -> Iterator[SessionHost]:
     """A place for sessions on this machine."""
     host = SessionHost(tmp_path, ("sh",))
     yield host
-    host.nothing_left()
+    LEFT.end_within(LEFT_SECONDS, host.root)
 
 
 # when the channel breaks

@@ -19,7 +19,7 @@ from fleet.projections.why import why
 from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.away import Away
-from tests.support.session_host import processes_with, until
+from tests.support.session_host import processes_with
 from tests.support.sshd import Sshd, sshd
 
 
@@ -36,7 +36,6 @@ def away(tmp_path: Path, server: Sshd, monkeypatch: pytest.MonkeyPatch) -> Itera
     away = Away(tmp_path, server, monkeypatch)
     yield away
     away.close()
-    until(lambda: not away.left() and not away.left_there(), "the end of what was watched there")
 
 
 def test_a_task_runs_there_to_its_receipt(away: Away) -> None:

@@ -16,7 +16,6 @@ from fleet.model.states import Result, SessionState, TaskState
 from fleet.model.task import Task, TaskEdit
 from fleet.model.terms import Budget, RetryPolicy, Terms
 from tests.support.inhouse import InHouse
-from tests.support.session_host import until
 
 HANG: dict[str, Any] = {"hang": True}
 USES = {"usage": [40, 60, 5000, 250_000]}  # in, out, cached, microdollars
@@ -28,7 +27,6 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     made = InHouse(tmp_path)
     yield made
     made.close()
-    until(lambda: not made.left(), "the end of all agents")
 
 
 def alerts(inside: InHouse, uid: str) -> list[str]:

@@ -17,7 +17,6 @@ from fleet.model.states import Result, SessionState, Source, TaskState
 from fleet.model.task import NewTask
 from fleet.projections.queue import detail
 from tests.support.inhouse import InHouse
-from tests.support.session_host import until
 
 
 @pytest.fixture
@@ -26,7 +25,6 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     made = InHouse(tmp_path)
     yield made
     made.close()
-    until(lambda: not made.left(), "the end of all agents")
 
 
 class SilentOnce(LocalTransport):

@@ -17,7 +17,6 @@ from fleet.model.task import Task
 from fleet.model.terms import Terms
 from fleet.testing.builders import a_task
 from tests.support.inhouse import InHouse
-from tests.support.session_host import until
 
 WAITS = "echo hello; while [ ! -e $FLEET_TASK_DIR/go ]; do sleep 0.05; done"
 
@@ -28,7 +27,6 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     made = InHouse(tmp_path)
     yield made
     made.close()
-    until(lambda: not made.left(), "the end of all agents")
 
 
 def speaking(inside: InHouse, n: int = 1) -> bool:

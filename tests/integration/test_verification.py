@@ -17,7 +17,6 @@ from fleet.model.receipt import Receipt
 from fleet.model.states import Result, SessionState, Source, TaskState
 from fleet.model.terms import RetryPolicy, Terms
 from tests.support.inhouse import InHouse
-from tests.support.session_host import until
 
 ONCE = RetryPolicy(max_attempts=1, initial_backoff_seconds=0)
 TWICE = RetryPolicy(max_attempts=2, initial_backoff_seconds=0)
@@ -29,7 +28,6 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     made = InHouse(tmp_path)
     yield made
     made.close()
-    until(lambda: not made.left(), "the end of all agents")
 
 
 def terms(scorer: dict[str, Any] | None = None, retry: RetryPolicy = ONCE, **fields: Any) -> Terms:

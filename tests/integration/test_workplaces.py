@@ -13,7 +13,6 @@ import pytest
 from fleet.model.states import Result, Source, TaskState
 from fleet.model.terms import Terms
 from tests.support.inhouse import InHouse
-from tests.support.session_host import until
 
 
 @pytest.fixture
@@ -22,7 +21,6 @@ def inside(tmp_path: Path) -> Iterator[InHouse]:
     made = InHouse(tmp_path)
     yield made
     made.close()
-    until(lambda: not made.left(), "the end of all agents")
 
 
 @pytest.fixture

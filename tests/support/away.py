@@ -58,6 +58,9 @@ class Away(InHouse):
         self.set()
         return str(place)
 
+    def places(self) -> list[Path]:
+        return [*super().places(), self.far]
+
     def left_there(self) -> list[int]:
         """The processes of sessions on the other machine."""
         return processes_with(str(self.far).encode())

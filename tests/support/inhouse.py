@@ -24,6 +24,7 @@ from fleet.supervisor.supervisor import Supervised, Supervisor
 from fleet.testing.audit import audit
 from fleet.testing.builders import a_task
 from tests.support.homes import make
+from tests.support.leftovers import LEFT
 from tests.support.session_host import processes_with
 
 T = TypeVar("T")
@@ -41,9 +42,14 @@ class InHouse:
         self.store: Store = wiring.open_store(self.home, load(self.home))
 
     def close(self) -> None:
-        """What is left of the agents is ended, and the ledger is right."""
+        """The ledger is right, and nothing is left of the agents soon after."""
         audit(self.store)
         self.store.close()
+        LEFT.end_within(SECONDS, *self.places())
+
+    def places(self) -> list[Path]:
+        """Where its sessions are."""
+        return [self.home.path]
 
     def set(self, **settings: Any) -> None:
         """Write fleet.toml."""

@@ -27,6 +27,7 @@ from fleet.store.reads import Reads
 from fleet.supervisor import supervisor as supervising
 from fleet.testing.builders import a_task
 from tests.support import homes
+from tests.support.leftovers import LEFT
 from tests.support.model_server import Asked, ModelServer
 from tests.support.programs import need
 from tests.support.session_host import kill, processes_with, until
@@ -34,6 +35,7 @@ from tests.support.session_host import kill, processes_with, until
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 SECONDS = 90.0
+LEFT_SECONDS = 15.0  # for what watches over all sessions, too, to end after the last
 NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"),
     *("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"),
@@ -53,6 +55,8 @@ env_key = "OPENAI_API_KEY"
 request_max_retries = 1
 stream_max_retries = 1
 """
+# As npm leaves it: else opencode fetches this package, with thousands of files, into every new home.
+OPENCODE_LOCK = {"lockfileVersion": 3, "packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
 GEMINI_CONFIG = {
     "model": {"name": "gemini-2.5-pro"},  # else it asks a model which model to ask
     "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -107,6 +111,8 @@ class Bench:
         self._configure(".codex/config.toml", CODEX_CONFIG.format(url=self.url))
         self._configure(".gemini/settings.json", json.dumps(GEMINI_CONFIG))
         self._configure(".config/opencode/opencode.json", json.dumps(opencode_config(self.url)))
+        self._configure(".config/opencode/package-lock.json", json.dumps(OPENCODE_LOCK))
+        (self.user / ".config/opencode/node_modules").mkdir(exist_ok=True)
         return self.url
 
     def _configure(self, name: str, text: str) -> None:
@@ -215,7 +221,7 @@ class Bench:
 
     def nothing_left(self) -> None:
         """Nothing of any session lives. What watches over all of them goes a little after the last."""
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + LEFT_SECONDS
         while left := self.processes():
             if time.monotonic() > deadline:
                 names = [Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")[:200] for pid in left]
@@ -250,4 +256,4 @@ def a_bench(tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ.get('PATH', '')}")
     bench = Bench(tmp_path, model)
     yield bench
-    bench.nothing_left()
+    LEFT.end_within(LEFT_SECONDS, bench.home.sessions)

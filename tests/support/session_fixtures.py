@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from fleet.hosts.kernel import own_cgroup
+from tests.support.leftovers import LEFT
 from tests.support.programs import need
-from tests.support.session_host import SHELLS, SessionHost, shell_named
+from tests.support.session_host import LEFT_SECONDS, SHELLS, SessionHost, shell_named
 
 
 @pytest.fixture(name="host", params=sorted(SHELLS))
@@ -18,7 +19,7 @@ def under_each_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
     """A place for sessions, under each shell in turn; nothing of them may be left at the end."""
     host = SessionHost(tmp_path, shell_named(request.param))
     yield host
-    host.nothing_left()
+    LEFT.end_within(LEFT_SECONDS, host.root)
 
 
 @pytest.fixture(name="one_host")
@@ -26,7 +27,7 @@ def under_sh(tmp_path: Path) -> Iterator[SessionHost]:
     """A place for sessions, under the shell that the machine calls sh."""
     host = SessionHost(tmp_path, ("sh",))
     yield host
-    host.nothing_left()
+    LEFT.end_within(LEFT_SECONDS, host.root)
 
 
 @pytest.fixture(name="cgroups")

@@ -27,6 +27,7 @@ SHELLS = {"dash": ("dash",), "bash": ("bash",), "busybox": ("busybox", "sh")}
 QUICK = Rules(look_seconds=1, grace_ms=200, use_cgroup=False)
 SETTLED = frozenset(HostState) - {HostState.STARTING}
 SECONDS = 20.0
+LEFT_SECONDS = 5.0  # for all processes of a session to end, when it has
 
 
 def do(work: Coroutine[Any, Any, T]) -> T:
@@ -41,10 +42,11 @@ def do(work: Coroutine[Any, Any, T]) -> T:
 
 def until(true: Callable[[], T], what: str = "it", *, seconds: float = SECONDS) -> T:
     """Wait for a fact, and fail when it does not come."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.01
     while not (found := true()):
         assert time.monotonic() < deadline, f"{what} did not come"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(0.05, pause * 1.2)  # some looks are work, for the machine that all wait for
     return found
 
 
@@ -145,8 +147,8 @@ class SessionHost:
         return until(lambda: path.exists() and (text := path.read_text()).endswith("\n") and text, name) or ""
 
     def nothing_left(self) -> None:
-        """Every process of these sessions has ended; called at the end of each test."""
-        deadline = time.monotonic() + 5
+        """Wait until every process of these sessions has ended."""
+        deadline = time.monotonic() + LEFT_SECONDS
         while left := processes_with(os.fsencode(self.root)):
             if time.monotonic() > deadline:
                 words = [Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ") for pid in left]
