@@ -144,11 +144,11 @@ def test_it_asks_to_be_left_alone_for_long(fleet: Cli, server: StandIn) -> None:
 def test_it_asks_to_be_left_alone_for_longer_than_our_time(fleet: Cli, server: StandIn) -> None:
     """Where the time is over while we wait to ask again, it is told as the refusal that it is: no silence, no kill."""
     server.faults.refuse = 429
-    fleet.ok("config", "set", "timeouts.api_status=1")
+    fleet.ok("config", "set", "timeouts.api_status=3")
     done = fleet.run("health")
     assert done.code == 1
     assert done.lines[1].endswith("cannot ask for sprite hammer: failed to retrieve sprite (status 429)")
-    done = fleet.run("exec", "-t", "1", "--host", "forge", "true")
+    done = fleet.run("exec", "-t", "3", "--host", "forge", "true")
     told = "[forge] UNREACHABLE: cannot run `sh` on sprite forge: failed to retrieve sprite (status 429)"
     assert (done.code, done.lines[2:]) == (1, [told, "Complete: 0/1 succeeded"])
 
