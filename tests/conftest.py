@@ -9,11 +9,15 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.leftovers import LEFT
 from tests.support.postgres_server import postgres_server
 from tests.support.programs import find_postgres, need
 from tests.support.stores import PostgresStores, SqliteStores
+
+settings.register_profile("fleet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fleet")  # that a machine is slow is no finding
 
 TESTS = Path(__file__).parent
 QUICK_FLOORS = {"unit", "golden"}

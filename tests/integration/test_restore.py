@@ -86,7 +86,7 @@ def test_damage_is_told_and_mended(full: Home, tmp_path: Path, damage: str) -> N
     assert wiring.prepare_store(home, Settings(), force=True) == []
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_damage_anywhere_never_confuses(full: Home, tmp_path: Path, data: st.DataObject) -> None:
     """Whatever bytes are overwritten: reading gives a Fleet error or an answer, and --force brings all of it back."""

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.cli.logs import PIECE, Follower, following
@@ -33,7 +33,6 @@ class Watched(io.BytesIO):
         return data
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(made=RECORDS, only=st.sampled_from([None, "t.1"]), most=st.integers(1, 40), block=st.integers(1, 300))
 def test_the_last_lines(made: list[tuple[str, int]], only: str | None, most: int, block: int) -> None:
     """Wherever the blocks are cut, they are the last of those that are wanted; one in the making is not shown."""

@@ -51,7 +51,7 @@ def test_what_is_written(home: Home) -> None:
 VALUES = st.sampled_from([None, "a", "b", "c"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(written=VALUES, edited=VALUES, stored=VALUES)
 def test_three_versions(tmp_path: Path, written: str | None, edited: str | None, stored: str | None) -> None:
     """An edit is what differs from what Fleet wrote. The next writing keeps it, unless the store changed the field."""

@@ -16,7 +16,7 @@ from fleet.model.alert import AlertKind
 from fleet.model.delivery import Came, Delivery
 from fleet.model.host import Host
 from fleet.model.intent import Intent
-from fleet.model.receipt import Awaits, Receipt, Usage
+from fleet.model.receipt import NO_USAGE, Awaits, Receipt, Usage
 from fleet.model.run import Run
 from fleet.model.session import Session
 from fleet.model.states import RunState, SessionState, TaskState
@@ -110,7 +110,7 @@ class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended"):
     session: str
     state: SessionState
     outcome: str
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
 
 
 class TaskSettled(Event, frozen=True, kw_only=True, tag="task.settled"):

@@ -68,6 +68,9 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
 
+NO_USAGE = Usage()  # one for all: a value is left out of what is stored where it is the default itself
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What is to become a receipt; the store gives it its id, its task and its time."""
 
@@ -77,7 +80,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     scorer: str | None = None  # None: nothing checked it; shown as unverified
     evidence: tuple[str, ...] = ()
     artifacts: tuple[ArtifactRef, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     duration_ms: int = 0
     skipped_for: str | None = None  # the needed task that will not be completed
     score: float | None = None  # from 0 to 1; None: nothing measured it
@@ -86,7 +89,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     commit_before: str | None = None  # of the workspace, where it is a git repository
     commit_after: str | None = None
-    verify_usage: Usage = Usage()  # what the verifiers used, beside the work
+    verify_usage: Usage = NO_USAGE  # what the verifiers used, beside the work
     verify_ms: int = 0
 
 
@@ -107,7 +110,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     scorer: str | None = None  # None: nothing checked it; shown as unverified
     evidence: tuple[str, ...] = ()
     artifacts: tuple[ArtifactRef, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     duration_ms: int = 0
     at: int
     supersedes: str | None = None  # the partial receipt that this one settles
@@ -118,7 +121,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     exit_code: int | None = None
     commit_before: str | None = None  # of the workspace, where it is a git repository
     commit_after: str | None = None
-    verify_usage: Usage = Usage()  # what the verifiers used, beside the work
+    verify_usage: Usage = NO_USAGE  # what the verifiers used, beside the work
     verify_ms: int = 0
 
     @property

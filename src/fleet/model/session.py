@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from fleet.model.receipt import Usage
+from fleet.model.receipt import NO_USAGE, Usage
 from fleet.model.states import SessionState
 from fleet.model.task import NewTask, Task
 
@@ -41,7 +41,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     ended_at: int | None = None
     pid: int | None = None
     outcome: str | None = None
-    usage: Usage = Usage()  # what it consumed; known when it has ended
+    usage: Usage = NO_USAGE  # what it consumed; known when it has ended
 
     @property
     def fence(self) -> Fence:
@@ -64,7 +64,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome: str  # as model/outcome.py names them; or abandoned, by a person
     state: SessionState = SessionState.EXITED
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -75,7 +75,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     left_out: int = 0  # bytes of such lines that are not in its log
     logged: int = 0  # bytes that it added to the log of its task
     full_from: int | None = None  # from this byte of stdout on nothing was logged; its last words follow at its end
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     context_tokens: int = 0
     peak_context_tokens: int = 0
     context_window: int | None = None  # as the coder reports it; None: it does not

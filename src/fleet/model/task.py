@@ -7,7 +7,7 @@ import msgspec
 from fleet.errors import UsageError
 from fleet.model.receipt import Awaits
 from fleet.model.states import Result, Source, TaskState
-from fleet.model.terms import Terms
+from fleet.model.terms import NO_TERMS, Terms
 
 BLOCKS = "blocks"  # the kind of link that makes one task need another
 TAKEN = "taken"  # the kind of block that says: a person works on it
@@ -52,6 +52,9 @@ class Bead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     estimated_minutes: int | None = None
 
 
+NO_BEAD = Bead()  # one for all, as with NO_USAGE
+
+
 class NewTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A task as a person asks for it. `needs` may name tasks of the same submission by their task_id."""
 
@@ -69,8 +72,8 @@ class NewTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     needs: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     not_before: int | None = None
-    terms: Terms = Terms()
-    bead: Bead = Bead()
+    terms: Terms = NO_TERMS
+    bead: Bead = NO_BEAD
 
 
 class TaskEdit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -132,8 +135,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     skipped_for: str | None = None  # the needed task whose end skipped this one
     receipts: int = 0
     comments: int = 0
-    terms: Terms = Terms()
-    bead: Bead = Bead()
+    terms: Terms = NO_TERMS
+    bead: Bead = NO_BEAD
 
     @property
     def awaits_verifier(self) -> bool:

@@ -57,3 +57,6 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     tags: tuple[str, ...] = ()
     metadata: dict[str, object] = {}
     base: str | None = None  # where it was submitted from: input files come from there, and it works there when here
+
+
+NO_TERMS = Terms()  # one for all, as with NO_USAGE

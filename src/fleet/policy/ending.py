@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fleet.config.settings import Supervisor
 from fleet.model.alert import Alert, AlertKind
 from fleet.model.outcome import Outcome, OutcomeKind
-from fleet.model.receipt import Awaits, Usage, Verdict
+from fleet.model.receipt import NO_USAGE, Awaits, Usage, Verdict
 from fleet.model.states import Result, Source
 from fleet.model.terms import Terms
 from fleet.policy.limits import TIMED
@@ -35,7 +35,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
 
     charged: int
     sessions: int
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     duration_ms: int = 0
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fleet.config.settings import Supervisor
-from fleet.model.receipt import Usage
+from fleet.model.receipt import NO_USAGE, Usage
 from fleet.model.session import Progress, Session
 from fleet.model.terms import Budget, Terms
 
@@ -41,7 +41,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Used(msgspec.Struct, frozen=True):
     """What a task has consumed: things counted, the time that its sessions ran, and how many there were."""
 
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     running_ms: int = 0
     attempts: int = 0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.config.edit import Change, set_values
@@ -73,7 +73,6 @@ def values(field: Field) -> st.SearchStrategy[Any]:
 edits = st.sampled_from(list(fields())).flatmap(lambda field: st.tuples(st.just(field), values(field)))
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(LAYOUTS)), st.lists(edits, min_size=1, max_size=4), st.booleans())
 def test_any_value_in_any_layout(layout: str, wanted: list[tuple[Field, Any]], quoted: bool) -> None:
     """Whatever is set is read back; every comment and every other value is as it was, in the same order."""

@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fleet.config.fields import KeyPath
@@ -139,7 +139,6 @@ lines = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(lines, max_size=10))
 def test_any_text_that_the_parser_takes(parts: list[str]) -> None:
     """Whatever the parser accepts, the layout agrees with it."""

@@ -17,7 +17,7 @@ WORDS = st.binary(max_size=30).filter(lambda word: b"\0" not in word).map(os.fsd
 A_LAUNCH = Launch(argv=("true",), cwd="/")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(words=st.lists(WORDS, max_size=5), value=WORDS, secret=WORDS)
 def test_sh_reads_the_words(words: list[str], value: str, secret: str) -> None:
     """Arguments, variables and secrets come out of sh as they went in, byte for byte."""
