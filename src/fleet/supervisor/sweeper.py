@@ -21,9 +21,8 @@ AGAIN_SECONDS = 30.0  # until it is tried again, where no probe tells when that 
 class Sweeper:
     """The duty. `run` is the loop; `sweep` asks it for one."""
 
-    def __init__(self, house: House, *, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(self, house: House) -> None:
         self._house = house
-        self._wait_seconds = wait_seconds
         self._again_at: dict[str, float] = {}  # by intent
         self._under_way: dict[str, asyncio.Event] = {}
         self._new: asyncio.Queue[tuple[Intent, Session]] = asyncio.Queue()
@@ -49,7 +48,7 @@ class Sweeper:
         ended = self._under_way[intent.id] = asyncio.Event()
         self._new.put_nowait((intent, session))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._wait_seconds):
+            async with asyncio.timeout(WAIT_SECONDS):
                 await ended.wait()
 
     async def _carry_out(self, intent: Intent, session: Session) -> None:
