@@ -22,6 +22,7 @@ from fleet.model.states import LIVE
 from fleet.model.task import Task
 from fleet.model.terms import Terms
 from fleet.store import migrate
+from fleet.store.asks import ACTIVE_RUNS
 from fleet.store.leases import Leases
 from fleet.store.postgres.engine import PostgresEngine
 from fleet.store.postgres.tx import PostgresTx
@@ -173,6 +174,21 @@ def test_a_lane_of_before_directories_becomes_that_of_its_task(
         )
         run_migrations(connection)
         assert connection.execute("SELECT lane FROM tasks").get == Lane.of(task).key
+
+
+def test_runs_that_ended_cost_nothing_where_those_that_go_on_are_looked_for(
+    tmp_path: Path, postgres_stores: PostgresStores
+) -> None:
+    """On both databases the runs that go on are found by an index that has no other runs."""
+    sqlite_at(tmp_path / "fleet.db", migrate.NEWEST)
+    with contextlib.closing(apsw.Connection(str(tmp_path / "fleet.db"))) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {ACTIVE_RUNS}").fetchall()
+        assert [str(step[-1]) for step in plan] == ["SCAN runs USING INDEX runs_active"]
+    postgres_at(postgres_stores, migrate.NEWEST)
+    with psycopg.connect(postgres_stores.url, options=f"-c search_path={postgres_stores.schema}") as server:
+        server.execute("SET enable_seqscan = off")  # it would read so small a table as a whole
+        steps = server.execute(sql.SQL("EXPLAIN " + ACTIVE_RUNS)).fetchall()
+        assert any("on runs_active" in str(step[0]) for step in steps)
 
 
 @pytest.mark.parametrize("version", range(1, migrate.NEWEST))

@@ -402,11 +402,31 @@ class WithoutRuns:
         return self._store.run(run)
 
 
+def far_away(name: str) -> NewRun:
+    """A run whose one worker is on a machine that does not answer."""
+    way = {"kind": "ssh", "host": "127.0.0.1", "port": 1, "user": "ana", "agent_binary": "sh"}
+    reach = msgspec.convert(way | {"working_directory": "/nowhere"}, Reach)
+    return NewRun(name=name, workers=(RunWorker(name="far", reach=reach),))
+
+
+def test_a_run_keeps_its_workers_however_many_came_after_it(inside: InHouse) -> None:
+    """The machine of a run's own worker is asked for its tasks, also when a thousand runs are newer."""
+    (old,) = inside.store.submit([a_task("work", coder="scripted")], by="ana", run=far_away("old")).result()
+    later = [a_task("later", host="elsewhere")]
+    for submitted in [inside.store.submit(later, by="ana", run=NewRun(name="newer")) for _ in range(1000)]:
+        submitted.result()
+
+    async def scene() -> None:
+        async with inside.supervising():
+            await inside.until(lambda: inside.logged("host_probed"), "a probe")
+
+    asyncio.run(scene())
+    assert {line["host"] for line in inside.logged("host_probed")} == {f"{old.run}/far"}
+
+
 def test_a_store_that_is_away_while_hosts_are_probed(inside: InHouse) -> None:
     """How the machine of a run is reached is in the store: while that is away, all else goes on."""
-    way = {"kind": "ssh", "host": "127.0.0.1", "port": 1, "user": "ana", "agent_binary": "sh"}
-    workers = (RunWorker(name="far", reach=msgspec.convert(way | {"working_directory": "/nowhere"}, Reach)),)
-    inside.store.submit([a_task("work", coder="scripted")], by="ana", run=NewRun(name="away", workers=workers)).result()
+    inside.store.submit([a_task("work", coder="scripted")], by="ana", run=far_away("away")).result()
 
     async def scene() -> None:
         async with inside.supervising() as supervisor:

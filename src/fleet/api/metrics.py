@@ -10,8 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from fleet.api.answers import NEEDS_READ, desk_of
-from fleet.model.states import RunState, TaskState
-from fleet.projections.status import NEWEST
+from fleet.model.states import TaskState
 from fleet.store.reads import Reads
 
 if TYPE_CHECKING:
@@ -62,9 +61,8 @@ class _Work:
         for source in ("transport", "task", "verifier"):
             failed.add_metric([source], counts.get(f"{source}_failed", 0))
         yield failed
-        active = sum(run.state is RunState.ACTIVE for run in reads.runs(limit=NEWEST))
         gauges = (
-            ("fleet_runs_active", f"Runs that go on, of the newest {NEWEST}.", active),
+            ("fleet_runs_active", "Runs that go on.", len(reads.active_runs())),
             ("fleet_sessions_live", "Sessions that are live.", len(reads.sessions(live=True))),
             ("fleet_supervisors", "Supervisors whose lease holds.", len(reads.supervisors())),
             ("fleet_escalated_tasks", "Tasks that were raised to a person.", counts.get("escalated", 0)),

@@ -254,11 +254,9 @@ def _interrupted(run_id: str, context: Context) -> None:
 
 def _hand_on(run_id: str, context: Context) -> None:
     """Runs that were handed to us while we supervised ours are not left alone when we end."""
-    from fleet.model.states import RunState
-
     reads: Reads = context.reads
     ours = reads.run(run_id)
-    waiting = [run for run in reads.runs(limit=100) if run.state is RunState.ACTIVE and run.max_workers]
+    waiting = [run for run in reads.active_runs() if run.max_workers]
     newer = [run for run in waiting if run.created_at >= ours.created_at and run.id != run_id and reads.moving(run.id)]
     if newer:
         _spawn(newer[-1].id, context)

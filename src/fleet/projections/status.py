@@ -9,7 +9,7 @@ import msgspec
 from fleet.config.home import Home
 from fleet.model.host import is_local
 from fleet.model.session import Session
-from fleet.model.states import ENDED, RunState, TaskState
+from fleet.model.states import ENDED, TaskState
 from fleet.model.task import Task
 from fleet.projections.queue import Question, question_of
 from fleet.store import feedfile
@@ -34,7 +34,6 @@ COUNTED = (
     "verifier_failed",
 )
 SHOWN = 10
-NEWEST = 50  # runs that are looked at
 LOOKED_AT = 1000  # of the blocked tasks, so that the cost has a bound
 
 
@@ -94,10 +93,10 @@ def is_stale(reads: Reads, session: Session, supervisors: Collection[str]) -> bo
 
 
 def _runs(reads: Reads, run: str | None) -> list[RunLine]:
-    """The runs that go on among the newest, or the one that is asked about."""
-    newest = [reads.run(run)] if run else [each for each in reads.runs(limit=NEWEST) if each.state is RunState.ACTIVE]
+    """The newest of the runs that go on, or the one that is asked about."""
+    found = [reads.run(run)] if run else reads.active_runs()
     lines = []
-    for each in newest[:SHOWN]:
+    for each in found[:SHOWN]:
         ended = reads.counts(each.id)
         left = each.tasks - sum(ended.get(state.value, 0) for state in ENDED)
         lines.append(RunLine(id=each.id, name=each.name, tasks=each.tasks, left=left))

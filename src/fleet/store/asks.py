@@ -17,6 +17,7 @@ from fleet.store.rows import READY, STATE_OF_SHELF, UNVERIFIED
 T = TypeVar("T")
 _task = msgspec.json.Decoder(Task).decode
 LIMIT = 1 << 31
+ACTIVE_RUNS = "SELECT doc FROM runs WHERE state = 'active' ORDER BY seq DESC"  # in the words of its index
 ENOUGH = 6  # of ids that fit a short form: more are not listed
 
 

@@ -175,6 +175,10 @@ class Reads:
         sql = "SELECT doc FROM runs ORDER BY seq DESC LIMIT ?"
         return self._engine.read(lambda tx: asks.decode_all(tx.rows(sql, limit), Run))
 
+    def active_runs(self) -> list[Run]:
+        """The runs that go on, however old, newest first."""
+        return self._engine.read(lambda tx: asks.decode_all(tx.rows(asks.ACTIVE_RUNS), Run))
+
     def intents(self, *, target: str | None = None) -> list[Intent]:
         """What was asked about a task; or, of all tasks, what is still to be done."""
         if target is not None:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from fleet.errors import Conflict, UsageError
 from fleet.model.run import Run
 from fleet.model.session import Claimed, Session, Slot, pool_of
-from fleet.model.states import RunState
 from fleet.policy.placement import Crew, Withheld, crews_of, crews_of_pools, crews_of_run, offer
 from fleet.supervisor import handwritten
 from fleet.supervisor.house import House, OnlyPools, OnlyVerify
@@ -76,8 +75,7 @@ class Claimer:
         now = asyncio.get_running_loop().time()
         if now >= self._runs_at:
             self._runs_at = now + RUNS_SECONDS
-            found = house.store.runs(limit=LOOKED_AT)
-            self._runs = [run for run in found if run.state is RunState.ACTIVE and run.workers]
+            self._runs = [run for run in house.store.active_runs() if run.workers]
         brought = [crew for run in self._runs if runs is None or run.id in runs for crew in crews_of_run(run)]
         used = {name for name, until in house.occupied.items() if until > now}
         pools = [crew for crew in crews_of_pools(house.settings) if f"{crew.name}#1" not in used]

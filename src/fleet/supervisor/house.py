@@ -26,8 +26,6 @@ from fleet.supervisor.hosts import Hosts, OpenTransport
 from fleet.supervisor.journal import Journal
 from fleet.supervisor.site import Site, here
 
-NEWEST = 20  # runs that may have been handed to us
-
 
 class Only(msgspec.Struct, frozen=True):
     """The one run that a supervisor is there for, and how many tasks it runs at once."""
@@ -114,9 +112,8 @@ class House:
         if not isinstance(self.only, Only):
             return None
         ours = self.store.run(self.only.run)
-        newer = {
-            run.id for run in self.store.runs(limit=NEWEST) if run.max_workers and run.created_at >= ours.created_at
-        }
+        active = self.store.active_runs()
+        newer = {run.id for run in active if run.max_workers and run.created_at >= ours.created_at}
         return frozenset({ours.id} | newer)
 
     @property

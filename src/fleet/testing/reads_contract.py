@@ -46,6 +46,16 @@ class ReadsContract(StoreSuite):
         store.answer(a.uid, "that one", by=ME).result()
         assert store.moving(run)
 
+    def test_the_runs_that_go_on(self, store: Store) -> None:
+        """Those that have an open task, the newest first; not those that ended, until a task of theirs is restarted."""
+        old, ended, new = (
+            store.submit([a_task(name)], run=NewRun(name=name), by=ME).result()[0] for name in ("old", "ended", "new")
+        )
+        store.cancel(ended.uid, "not needed", by=ME).result()
+        assert [run.id for run in store.active_runs()] == [new.run, old.run]
+        store.requeue(ended.uid, "needed", by=ME).result()
+        assert [run.id for run in store.active_runs()] == [new.run, ended.run, old.run]
+
     def test_a_task_is_found_by_other_names(self, store: Store) -> None:
         """A session, a worker that is busy, and the id that a spec gave stand for their task; unless two have it."""
         (a,) = store.submit([a_task("a", task_id="lint")], run=NewRun(name="one", max_workers=1), by=ME).result()
