@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fleet.errors import TransportError
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
 from fleet.testing.transport_contract import TransportContract
@@ -34,12 +32,6 @@ class TestLocal(TransportContract, UnpackContract, LaunchContract, CourseContrac
     @pytest.fixture
     def place(self, tmp_path: Path) -> str:
         return str(tmp_path)
-
-    def test_a_pipe_is_no_file(self, transport: Transport, tmp_path: Path) -> None:
-        """A get of what an agent made a pipe is refused at once: whoever waited for it would keep everybody waiting."""
-        os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(TransportError, match="cannot read"):
-            asyncio.run(transport.get(str(tmp_path / "pipe")))
 
     @pytest.mark.parametrize("steps", range(8))
     def test_a_run_that_is_cancelled_while_it_begins(self, transport: Transport, steps: int) -> None:

@@ -167,6 +167,21 @@ def test_forgetting_keeps_what_is_not_ours(one_host: SessionHost) -> None:
     assert one_host.file(session, "precious").read_text() == "work"
 
 
+@pytest.mark.parametrize("make", ["mkdir 1", "mkfifo 1", ": >1"])
+def test_only_files_are_requests(host: SessionHost, make: str) -> None:
+    """What else an agent makes in its outbox is no request: its next one says so, and all can be forgotten."""
+    script = f'cd "$FLEET_SESSION_DIR/outbox" && {make} && fleet comment more'
+    session = host.started(script, env={"FLEET_ANSWER_SECONDS": "0"})
+    record = host.ended(session).exit
+    assert record is not None
+    assert record.code == 1
+    assert "cannot be written to" in host.file(session, "stderr").read_text()
+    until(lambda: not do(session.observe()).runner_lives)
+    assert do(session.requests(0)) == []
+    do(session.forget(stdout_bytes=0, stderr_bytes=host.file(session, "stderr").stat().st_size))
+    assert not Path(session.directory).exists()
+
+
 # the shims
 
 

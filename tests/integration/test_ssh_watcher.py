@@ -138,6 +138,27 @@ def test_the_end_comes_after_all_requests(host: SessionHost) -> None:
     assert do(scene()) == ["1", "2", "3", "4"]
 
 
+@pytest.mark.parametrize("make", ["mkdir 1", "mkfifo 1", ": >1"])
+def test_what_is_no_request_silences_nobody(host: SessionHost, make: str) -> None:
+    """Whatever an agent makes in its outbox: its end is told, and all that its neighbours on the channel say."""
+    odd = host.started(f'cd "$FLEET_SESSION_DIR/outbox" && {make} && exit 5')
+    host.ended(odd)
+    neighbour = host.started("fleet comment done; echo last", env={"FLEET_ANSWER_SECONDS": "0"})
+
+    async def scene() -> None:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            first, second = (watcher.follow(each, cursor=0, requests=0) for each in (odd, neighbour))
+            assert await lines_of(first) == []
+            record = await first.exit()
+            assert record is not None
+            assert record.code == 5
+            assert await first.requests(0, ended=True) == []
+            assert [line.data for line in await lines_of(second)] == [b"last"]
+            assert [request.text for request in await second.requests(0)] == ["done"]
+
+    do(scene())
+
+
 def test_any_bytes_and_an_unfinished_line(host: SessionHost) -> None:
     """Output is told to the byte: NULs, line breaks, the words of a frame, and an end without a break."""
     script = "printf 'a\\000b\\nout x 0 5\\n\\n\\303\\050\\n'; until [ -e go ]; do sleep 0.02; done; printf last"
@@ -257,6 +278,32 @@ def test_looking_is_following(one: SessionHost) -> None:
         return lines
 
     assert do(scene())[:60] == numbered(60)
+
+
+@pytest.mark.parametrize("make", ["mkdir outbox/1", "mkfifo outbox/1", ": >outbox/1", "mkdir exit"])
+def test_looking_wakes_for_files_only(one: SessionHost, make: str) -> None:
+    """What can never be read wakes nobody: who follows the session waits for the next thing, and has it then."""
+    session = one.started(
+        f'cd "$FLEET_SESSION_DIR" && {make} && echo made; until [ -e {one.root}/go ]; do sleep 0.05; done; echo more'
+    )
+
+    async def scene() -> None:
+        followed = LocalWatch().follow(session, cursor=0, requests=0)
+        cursor = 0
+        while not cursor:
+            await followed.changed(1.0)
+            cursor = (await followed.read(0)).cursor
+        assert await followed.requests(0) == []
+        assert await followed.exit() is None
+        waiting = asyncio.create_task(followed.changed(60.0))
+        assert not (await asyncio.wait([waiting], timeout=0.3))[0]
+        (one.root / "go").touch()
+        await waiting
+        assert [line.data for line in (await followed.read(cursor)).lines] == [b"more"]
+        followed.close()
+
+    do(scene())
+    do(session.stop(grace_seconds=1))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from fleet.errors import TransportError
 from fleet.hosts.transport import SupportsPeek, Transport
 
 COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
@@ -30,11 +29,9 @@ async def _repository(transport: Transport, directory: str) -> str | None:
     """The nearest `.git` upward, without a program; None: there is none."""
     at = directory.rstrip("/")
     while True:
-        try:
-            if await transport.get(f"{at}/.git", limit=1):
-                return f"{at}/.git"  # a file, as a worktree has
-        except TransportError:  # a directory cannot be read as a file
-            return f"{at}/.git"
+        for name in (".git/HEAD", ".git"):  # a directory, or a file as a worktree has
+            if await transport.get(f"{at}/{name}", limit=1):
+                return f"{at}/.git"
         if not at:
             return None
         at = at.rpartition("/")[0]

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import signal
+import stat
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
@@ -17,6 +18,7 @@ from fleet.hosts.transport import MOST_OUTPUT, Completed, Course, too_much
 from fleet.hosts.writing import make_directory, share, write
 
 CHUNK = 1 << 16
+ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO})  # the last is what a socket says
 MOST_AT_ONCE = 64  # programs that run to their end: to stop a thousand agents must not bring the machine down
 
 
@@ -46,10 +48,12 @@ class LocalTransport:
         with _translated(f"cannot read {path}"):
             try:
                 fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would keep us all waiting
-            except (FileNotFoundError, NotADirectoryError):
-                return b""
+            except OSError as exc:
+                if exc.errno in ABSENT:
+                    return b""
+                raise
             try:
-                return os.pread(fd, limit, offset)
+                return os.pread(fd, limit, offset) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
             finally:
                 os.close(fd)
 

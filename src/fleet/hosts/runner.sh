@@ -949,6 +949,7 @@ may_forget() { # STDOUT STDERR
     fi
     for each in outbox/*; do
         case ${each#outbox/} in *[!0-9]*) continue ;; esac
+        if [ ! -f "$each" ] || [ ! -s "$each" ]; then continue; fi # nobody hears what is no file, or says nothing
         [ -e "$each.answer" ] || refuse "request ${each#outbox/} of the agent was not answered"
     done
 }

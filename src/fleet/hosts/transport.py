@@ -37,7 +37,10 @@ class Transport(Protocol):
         """Write a file: whole or not at all, private to the user, with the directories above it. May be repeated."""
 
     async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
-        """Up to `limit` bytes of a file; b"" when it is absent or has no more."""
+        """Up to `limit` bytes of a file; b"" when it is absent or has no more.
+
+        What is no regular file is absent: a pipe or a directory that an agent made keeps nobody waiting.
+        """
 
     def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         """What a program prints, as it comes. Ends with the program, and ends the program when it is closed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 
 from fleet.hosts.facts import Exit
 from fleet.hosts.lines import Read
@@ -79,13 +80,13 @@ class _Seen:
     async def exit(self) -> Exit | None:
         """Read only when the look has found one, or one that may have been completed since."""
         if self._record is None or not self._record.swept:
-            self._ended = os.access(self._exit, os.F_OK)
+            self._ended = _is_written(self._exit)
             self._record = await self._hosted.exit() if self._ended else None
         return self._record
 
     async def requests(self, after: int, *, ended: bool = False) -> list[Request]:
         self._request = self._path_of(after + 1)
-        return await self._hosted.requests(after) if ended or os.access(self._request, os.F_OK) else []
+        return await self._hosted.requests(after) if ended or _is_written(self._request) else []
 
     async def changed(self, seconds: float) -> None:
         """A record that is not complete is looked for soon: the look sees only that there is one."""
@@ -117,10 +118,21 @@ class _Seen:
         if size != self._size:
             self._size = self.printed = size
             self.wake()
-        if at_requests and os.access(self._request, os.F_OK):
+        if at_requests and _is_written(self._request):
             self.wake()
-        if at_end and not self._ended and os.access(self._exit, os.F_OK):
+        if at_end and not self._ended and _is_written(self._exit):
             self.wake()
 
     def _path_of(self, request: int) -> str:
         return f"{self._hosted.directory}/outbox/{request}"
+
+
+def _is_written(path: str) -> bool:
+    """Whether a file is there to be read: who is woken for what reads as absent would be woken for ever."""
+    if not os.access(path, os.F_OK):  # as nearly always; it costs less than a stat that fails
+        return False
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > 0

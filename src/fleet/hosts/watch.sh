@@ -34,11 +34,12 @@ function frame(kind, name, number, file, from, bytes,    start) { # number: of a
 }
 
 function look(first, last,    command, i, line, part) { # first the exit: what is found of stdout then has all before it
-    command = "exec 2>/dev/null ls -lni"
+    command = "exec 2>/dev/null ls -dlniL" # whatever an agent made there: only regular files count
     for (i = first; i <= last && i <= sessions; i++)
         command = command " " session[i] "/exit " session[i] "/outbox/" (requests[session[i]] + 1) " " session[i] "/stdout"
     while ((command | getline line) > 0) {
         i = split(line, part, " ")
+        if (part[2] !~ /^-/) continue # to open a pipe would silence this channel
         inode[part[i]] = part[1]
         size[part[i]] = part[6] + 0
     }
@@ -54,7 +55,7 @@ function tell(name,    have, more, request) {
         offset[name] += more
     }
     request = name "/outbox/" (requests[name] + 1)
-    if (request in size) {
+    if (size[request] > 0) {
         requests[name]++
         frame("request", name, requests[name], request, 0, size[request] < longest ? size[request] : longest)
     } else if (size[name "/exit"] > 0 && inode[name "/exit"] != ended[name] && offset[name] >= have) { # else it is being written

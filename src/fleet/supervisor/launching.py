@@ -82,7 +82,7 @@ async def _inputs(attempt: Attempt) -> list[InputFile]:
         place = os.path.join(attempt.cwd, path)
         try:
             data = await attempt.site.transport.get(place, limit=min(MOST_OF_ONE, left) + 1) if left > 0 else b""
-        except TransportError:  # a directory, or not there: that is for others to judge
+        except TransportError:  # what cannot be read is for others to judge
             data = b""
         text = _text(data[: min(MOST_OF_ONE, left)])
         left -= len(data)

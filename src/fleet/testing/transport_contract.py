@@ -202,10 +202,22 @@ class TransportContract:
         assert asyncio.run(transport.get(f"{place}/file", offset=1)) == b""
         assert asyncio.run(transport.get(f"{place}/file", offset=1000)) == b""
 
-    def test_get_of_a_directory_raises(self, transport: Transport, place: str) -> None:
-        """What cannot be read is not mistaken for what is not there."""
+    @pytest.mark.parametrize("make", ["mkdir", "mkfifo"])
+    @pytest.mark.parametrize("offset", [0, 5000])
+    def test_what_is_no_regular_file_is_absent(self, transport: Transport, place: str, make: str, offset: int) -> None:
+        """A directory or a pipe in the place of a file gives no bytes, and keeps nobody waiting for a writer."""
+
+        async def scene() -> bytes:
+            assert (await transport.run([make, f"{place}/odd"])).code == 0
+            async with asyncio.timeout(SECONDS):
+                return await transport.get(f"{place}/odd", offset=offset)
+
+        assert asyncio.run(scene()) == b""
+
+    def test_get_of_what_cannot_be_read_raises(self, transport: Transport) -> None:
+        """What cannot be read is not mistaken for what is not there: nothing is mapped where this memory begins."""
         with pytest.raises(TransportError):
-            asyncio.run(transport.get(place))
+            asyncio.run(transport.get("/proc/self/mem"))
 
     # stream
 

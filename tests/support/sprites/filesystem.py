@@ -25,6 +25,8 @@ async def answer(request: web.Request) -> web.StreamResponse:
     try:
         match request.method, operation:
             case "GET", "read":
+                if path.is_fifo():  # it waits for somebody who writes, until the asker has left
+                    await asyncio.Event().wait()
                 return web.Response(body=await asyncio.to_thread(path.read_bytes))
             case "PUT", "write":
                 return web.json_response(await asyncio.to_thread(_written, path, await request.read(), given))

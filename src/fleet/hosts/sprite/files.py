@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import secrets
 
+import httpx
+
 from fleet.errors import TransportError
 from fleet.hosts.sprite.answers import fields_of, refusal
 from fleet.hosts.sprite.api import SpriteApi, path_of
 
-ABSENT = frozenset({"ENOENT", "ENOTDIR"})
+ABSENT = frozenset({"ENOENT", "ENOTDIR", "EISDIR"})
 WRITE_SECONDS = 120.0
 
 
@@ -29,8 +31,20 @@ async def write(api: SpriteApi, name: str, path: str, data: bytes) -> None:
         raise
 
 
-async def read(api: SpriteApi, name: str, path: str, limit: int) -> bytes:
-    """The first bytes of a file; b"" when it is absent. A sprite that is absent is no file that is: that raises."""
+async def read(api: SpriteApi, name: str, path: str, limit: int) -> bytes | None:
+    """The first bytes of a file; b"" when it is absent. A sprite that is absent is no file that is: that raises.
+
+    None: no answer came in time, as for a pipe, which the API opens like a file. A command can look before it opens.
+    """
+    try:
+        return await _read(api, name, path, limit)
+    except TransportError as exc:
+        if isinstance(exc.__cause__, httpx.TimeoutException):
+            return None
+        raise
+
+
+async def _read(api: SpriteApi, name: str, path: str, limit: int) -> bytes:
     what, data = f"cannot read {path} on sprite {name}", bytearray()
     query = {"path": path, "workingDir": "/"}
     async with api.reading(_place(name, "read"), what, query) as answer:

@@ -23,7 +23,7 @@ UNPACK = 'eval "$(dd bs=1 count="$0" 2>/dev/null)"'
 ABSENT_CODE = 7
 TOLD = f"case $code in 0) exit 0 ;; {ABSENT}) exit {ABSENT_CODE} ;; *) exit 1 ;; esac"
 FOUND = 'case $1 in */*) [ -f "$1" ] && [ -x "$1" ] ;; *) command -v "$1" >/dev/null 2>&1 ;; esac'
-READ = """if [ -e "$1" ]; then exec dd if="$1" bs="$2" skip="$3" count="$4" 2>/dev/null; fi"""
+READ = """if [ -f "$1" ]; then exec dd if="$1" bs="$2" skip="$3" count="$4" 2>/dev/null; fi"""
 
 
 class SpriteTransport:
@@ -54,7 +54,9 @@ class SpriteTransport:
     async def get(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
         """What is not at the beginning is read by a command: the API gives files only from their beginning."""
         if not offset:
-            return await files.read(self._api, self._name, path, limit)
+            got = await files.read(self._api, self._name, path, limit)
+            if got is not None:
+                return got
         skip = offset // BLOCK
         count = (offset + limit + BLOCK - 1) // BLOCK - skip
         done = await self.run(["sh", "-c", READ, "sh", path, str(BLOCK), str(skip), str(count)])

@@ -81,9 +81,9 @@ fi
 GET = """
 code=0
 exec 3>&1
-if [ -e %(path)s ]; then
+if [ -f %(path)s ]; then
     said=$(dd if=%(path)s bs=%(block)d skip=%(skip)d count=%(count)d 2>&1 >&3) || code=$?
-    if [ $code != 0 ] && [ -e %(path)s ]; then echo "$said" >&2; else code=0; fi
+    if [ $code != 0 ] && [ -f %(path)s ]; then echo "$said" >&2; else code=0; fi
 fi
 """
 
