@@ -157,14 +157,36 @@ def test_forgetting(host: SessionHost) -> None:
 
 
 def test_forgetting_keeps_what_is_not_ours(one_host: SessionHost) -> None:
-    """A file that somebody put into the directory is not removed."""
+    """While somebody's file or directory is there nothing is removed, and it is named, each time; then all is."""
     session = one_host.started("echo mine >precious", cwd=str(one_host.root / "."))
     one_host.ended(session)
     until(lambda: not do(session.observe()).runner_lives)
+    ours = set(os.listdir(session.directory))
     one_host.file(session, "precious").write_text("work")
-    with pytest.raises(Exception, match="kept"):
+    one_host.file(session, ".hidden").touch()
+    one_host.file(session, "pid.more").mkdir()
+    for _ in range(2):
+        with pytest.raises(Conflict, match=r"not ours .*: pid\.more precious \.hidden"):
+            do(session.forget(stdout_bytes=0, stderr_bytes=0))
+    assert set(os.listdir(session.directory)) == ours | {"precious", ".hidden", "pid.more"}
+    one_host.file(session, "precious").unlink()
+    one_host.file(session, ".hidden").unlink()
+    one_host.file(session, "pid.more").rmdir()
+    do(session.forget(stdout_bytes=0, stderr_bytes=0))
+    assert not Path(session.directory).exists()
+
+
+def test_what_has_no_runner_is_not_said_to_be_forgotten(one_host: SessionHost) -> None:
+    """A directory that lost its runner is kept with what is in it, and that is told; an empty one goes."""
+    session = one_host.session()
+    precious = one_host.file(session, "precious")
+    precious.parent.mkdir()
+    precious.touch()
+    with pytest.raises(Conflict, match="no runner"):
         do(session.forget(stdout_bytes=0, stderr_bytes=0))
-    assert one_host.file(session, "precious").read_text() == "work"
+    precious.unlink()
+    do(session.forget(stdout_bytes=0, stderr_bytes=0))
+    assert not precious.parent.exists()
 
 
 @pytest.mark.parametrize("make", ["mkdir 1", "mkfifo 1", ": >1"])

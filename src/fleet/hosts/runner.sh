@@ -926,15 +926,38 @@ free() { # OFFSET
 forget() { # STDOUT STDERR
     judge
     if [ -f launch ]; then may_forget "$1" "$2"; fi # else a removal that was cut short goes on
-    rm -f launch                                   # first: what is left cannot be started
+    others=''
+    for each in * .*; do
+        if ! is_ours "$each" && [ ${#others} -lt 300 ]; then others="$others $each"; fi
+    done
+    [ -z "$others" ] || refuse "files that are not ours are in $dir:$others"
+    rm -f launch # first: what is left cannot be started
     rm -rf outbox bin
-    rm -f hold hold.log prompt stdout stderr pid pid.* claim claim.* cause cause.* exit epoch.* .*.put
-    rm -f attended attended.* given workspace workspace.* answer.json
+    set --
+    for each in * .*; do
+        case $each in . | .. | runner.sh) continue ;; esac
+        if is_ours "$each"; then set -- "$@" "$each"; fi
+    done
+    rm -f -- "$@"
     if [ -n "$cgroup" ]; then rmdir "$cgroup" 2>/dev/null; fi
     rm -f runner.sh
     cd /
     rmdir "$dir" || fail "files that are not ours are in $dir; they were kept"
     echo "proto=$proto state=absent epoch=$epoch"
+}
+
+is_ours() { # NAME: whether it is there because of us, or is not there
+    case $1 in
+        . | .. | outbox | bin) return ;;
+        runner.sh | launch | hold | hold.log | prompt | stdout | stderr | pid | pid.* | claim | claim.*) ;;
+        cause | cause.* | exit | epoch.* | .*.put | attended | attended.* | given) ;;
+        workspace | workspace.* | answer.json) ;;
+        *)
+            [ ! -e "$1" ] && [ ! -L "$1" ]
+            return
+            ;;
+    esac
+    [ ! -d "$1" ] || [ -L "$1" ] # what we make is no directory
 }
 
 may_forget() { # STDOUT STDERR

@@ -33,8 +33,13 @@ CODES = {"error": FAILED, "fenced": FENCED}  # of what it says of one session am
 LONGEST_RECORD = 8192
 MOST_REQUESTS = 100
 NO_SECRETS: Mapping[str, str] = MappingProxyType({})
-# A directory without a runner is one that the host knows nothing of.
-CALL = 'if [ -f "$2/runner.sh" ]; then exec {shell} "$2/runner.sh" "$@"; fi; echo state=absent'
+# A directory without a runner is one that the host knows nothing of; what is in it is not said to be removed.
+CALL = """if [ -f "$2/runner.sh" ]; then exec {shell} "$2/runner.sh" "$@"; fi
+if [ "$1" = forget ] && [ -d "$2" ] && ! rmdir "$2" 2>/dev/null; then
+    echo "refused: there is no runner in $2, but something else" >&2
+    exit 4
+fi
+echo state=absent"""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -180,7 +185,7 @@ class HostedSession:
         await self._call("free", str(cursor))
 
     async def forget(self, *, stdout_bytes: int, stderr_bytes: int) -> None:
-        """Remove the directory. Conflict: something lives, or output or a request was not collected."""
+        """Remove the directory. Conflict: something in it lives, was not collected or is not ours, and all is left."""
         await self._call("forget", str(stdout_bytes), str(stderr_bytes))
 
     def clear(self) -> None:
