@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from fleet.coders import clocks, spoken
+from fleet.coders.coder import Exit
+from fleet.coders.scripted import Scripted
 from fleet.config.settings import Settings
 from fleet.errors import TransportError
 from fleet.hosts.local import LocalTransport
 from fleet.model import event as ev
+from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.states import Result, SessionState, Source, TaskState
 from fleet.model.task import NewTask
 from fleet.projections.queue import detail
@@ -128,6 +132,27 @@ def test_a_plan_limit_pauses_only_its_coder(inside: InHouse) -> None:
     task = inside.task(limited)
     assert (task.state, task.charged, task.not_before, task.receipts) == (TaskState.QUEUED, 0, resets, 0)
     assert inside.store.sessions(task=same) == []
+
+
+class Limited(Scripted):
+    """A coder whose program says for how long its plan is used up, not until when."""
+
+    def outcome(self, state: spoken.State, exit: Exit, stderr: str) -> Outcome:
+        resets_at = clocks.resets_at("resets in 90 minutes", exit.at)
+        return Outcome(kind=OutcomeKind.PLAN_LIMIT, reason="used up", resets_at=resets_at)
+
+
+def test_a_limit_that_is_a_span_counts_from_the_end_of_its_session(inside: InHouse) -> None:
+    """A coder is told when its program ended, so that "in 90 minutes" is a time."""
+    before = int(time.time() * 1000)
+    uid = inside.add({"say": "used up"})
+
+    async def work() -> int:
+        async with inside.supervising(_coders={"scripted": Limited()}):
+            return await inside.until(lambda: inside.task(uid).not_before or 0, "a limit")
+
+    not_before = asyncio.run(work())
+    assert before <= not_before - 90 * 60_000 <= int(time.time() * 1000)
 
 
 def test_a_limit_that_says_a_time_in_the_past_does_not_go_round_and_round(inside: InHouse) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from fleet.errors import FleetError, StoreBusy, StoreUnreachable
 from fleet.model.reach import Reach
 from fleet.model.run import NewRun, Run, RunWorker
 from fleet.model.states import SessionState, TaskState
+from fleet.policy.limits import used_by
 from fleet.store import taskfile
 from fleet.store.store import Store
 from fleet.supervisor.supervisor import Supervisor
@@ -66,6 +68,28 @@ def test_a_supervisor_that_leaves_hands_its_agents_to_the_next(inside: InHouse) 
     for uid in uids:
         assert len(inside.store.sessions(task=uid)) == 1
         assert [said["text"] for said in inside.said(uid)] == ["gone"]
+
+
+def test_time_in_which_nobody_saw_that_an_agent_had_ended_is_not_its_own(inside: InHouse) -> None:
+    """An agent that ends while there is no supervisor has run until its host says that it ended, and no longer."""
+    uid = inside.add(command=WAITS)
+
+    async def work() -> None:
+        async with inside.supervising():
+            await inside.until(lambda: running(inside) == 1, "an agent")
+        go(inside, uid)
+        record = await inside.until(lambda: [*inside.home.path.rglob(f"{uid}.*/exit")], "the record of its end")
+        long_ago = (
+            inside.store.sessions()[0].claimed_at / 1000 - 3600
+        )  # as if its clock had been set: it is not negative
+        os.utime(record[0], (long_ago, long_ago))
+        async with inside.supervising():
+            await inside.until_state(uid, TaskState.COMPLETED)
+
+    asyncio.run(work())
+    (session,) = inside.store.sessions(task=uid)
+    (receipt,) = inside.store.receipts(task=uid)
+    assert (session.ran_ms, receipt.duration_ms, used_by([session]).running_ms) == (0, 0, 0)
 
 
 def test_agents_that_are_stopped_with_their_supervisor_cost_nothing(inside: InHouse) -> None:

@@ -75,6 +75,13 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     left: int = 0  # processes that could not be ended
     reason: str = ""  # why it was abandoned
 
+    @property
+    def ended_ms_ago(self) -> int | None:
+        """How long ago the agent ended, both by the host's clock; None: there is no record of its end."""
+        if self.exit is None:
+            return None
+        return max(0, self.now - self.exit.ended_at) if self.exit.ended_at else 0
+
 
 def parse(line: str) -> Observed:
     """One line of facts: `word=value`, the reason last."""

@@ -111,6 +111,7 @@ class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended"):
     state: SessionState
     outcome: str
     usage: Usage = NO_USAGE
+    ran_ms: int | None = None  # for how long its agent ran; None: until this was recorded, as far as is known
 
 
 class TaskSettled(Event, frozen=True, kw_only=True, tag="task.settled"):

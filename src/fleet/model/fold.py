@@ -197,7 +197,9 @@ def _taken_over(session: Session, event: ev.SessionAdopted) -> Session:
 
 def _over(session: Session, event: ev.SessionEnded) -> Session:
     state = move_session(session.id, session.state, event.state)
-    return replace(session, state=state, outcome=event.outcome, usage=event.usage, ended_at=event.at)
+    return replace(
+        session, state=state, outcome=event.outcome, usage=event.usage, ended_at=event.at, ran_ms=event.ran_ms
+    )
 
 
 # The kinds that change a session which was claimed before.

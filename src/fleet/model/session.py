@@ -42,11 +42,19 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     pid: int | None = None
     outcome: str | None = None
     usage: Usage = NO_USAGE  # what it consumed; known when it has ended
+    ran_ms: int | None = None  # for how long its agent ran, where that is known: its end may be recorded later
 
     @property
     def fence(self) -> Fence:
         """The right to write about it."""
         return Fence(self.id, self.epoch)
+
+    def running_ms(self, now: int) -> int:
+        """For how long its agent ran, or has until now; not for how long nobody saw that it had ended."""
+        if self.started_at is None:
+            return 0
+        passed = max(0, (self.ended_at or now) - self.started_at)
+        return passed if self.ran_ms is None else min(self.ran_ms, passed)
 
 
 def session_id(task: str, epoch: int) -> str:
@@ -65,6 +73,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str  # as model/outcome.py names them; or abandoned, by a person
     state: SessionState = SessionState.EXITED
     usage: Usage = NO_USAGE
+    ran_ms: int | None = None  # for how long its agent ran, where its end was seen
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

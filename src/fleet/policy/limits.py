@@ -93,7 +93,7 @@ def used_by(sessions: Iterable[Session]) -> Used:
     total = NOTHING
     for one in sessions:
         if one.kind == "work":
-            ran = (one.ended_at - one.started_at) if one.started_at and one.ended_at else 0
+            ran = one.running_ms(one.ended_at) if one.ended_at else 0
             total = Used(total.usage.plus(one.usage), total.running_ms + ran, total.attempts + 1)
     return total
 

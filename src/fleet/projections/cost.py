@@ -62,7 +62,7 @@ class _Sum:
         self.sessions += 1
         self.unpriced += not _is_priced(session, usage)
         self.usage = self.usage.plus(usage)
-        self.duration_ms += until - session.started_at if session.started_at is not None else 0
+        self.duration_ms += session.running_ms(until)
 
     def line(self, name: str) -> CostLine:
         usage = self.usage

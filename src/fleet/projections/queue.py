@@ -209,8 +209,8 @@ def _used(reads: Reads, task: Task, now: int) -> Used:
     session = reads.session(task.session)
     if session.kind != "work":
         return found
-    began, live = session.started_at, reads.progress(session.id).usage
-    return Used(found.usage.plus(live), found.running_ms + (now - began if began else 0), found.attempts)
+    live = reads.progress(session.id).usage
+    return Used(found.usage.plus(live), found.running_ms + session.running_ms(now), found.attempts)
 
 
 def _verified(reads: Reads, task: Task) -> bool | None:

@@ -252,6 +252,7 @@ def _ended(tx: Tx, session: Session, ending: Ending, by: str) -> ev.SessionEnded
         state=ending.state,
         outcome=ending.outcome,
         usage=ending.usage,
+        ran_ms=ending.ran_ms,
     )
 
 

@@ -68,6 +68,7 @@ class Attempt:
         self._attended_at = 0.0  # by the loop's clock: when its host may last have been told that it is attended
         self._heard_at = 0.0  # when its host was last heard, where that is another machine
         self.abandoned = False  # by a person: its host is not asked again
+        self.ended_at: int | None = None  # when its agent ended, by our clock; None: its end was not seen
         self.left_out = 0  # bytes of its output that are not in its log; known when all was read
 
     @cached_property
@@ -111,8 +112,8 @@ class Attempt:
 
     @property
     def elapsed_ms(self) -> int:
-        """For how long it has been there, by the clock."""
-        return max(0, now_ms() - (self.session.started_at or self.session.claimed_at))
+        """For how long its agent ran, or has been there, by the clock."""
+        return max(0, (self.ended_at or now_ms()) - (self.session.started_at or self.session.claimed_at))
 
     @property
     def conversation(self) -> str:

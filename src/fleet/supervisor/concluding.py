@@ -52,7 +52,8 @@ async def conclude(attempt: Attempt) -> None:
         if verb != "stop" and (paths := await workplace.trespasses(attempt)):
             decision = _trespassed(attempt, paths)
         decision = await _scored(attempt, decision, code)
-    end = Ending(outcome=outcome.kind.value, state=state, usage=attempt.progress.usage)
+    ran_ms = attempt.elapsed_ms if attempt.ended_at is not None else None
+    end = Ending(outcome=outcome.kind.value, state=state, usage=attempt.progress.usage, ran_ms=ran_ms)
     await settle(attempt, decision, end, carried_out=bool(verb))
     unattended = seen is not None and seen.cause is Cause.UNATTENDED
     if not verb and not unattended and state is SessionState.EXITED:  # else it says nothing of its coder
@@ -116,7 +117,7 @@ def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Out
     """What we did to it, if anything, what became of it, and whether its end was seen."""
     wish, stopped = attempt.wish, recalled(attempt.progress)
     verb, stopped_for = (stopped.verb, stopped.outcome) if stopped else ("", None)
-    at = seen.ended_at if seen else now_ms()
+    at = attempt.ended_at or now_ms()
     exit_facts = CoderExit(
         code=seen.code if seen else None,
         stopped_for=stopped_for,

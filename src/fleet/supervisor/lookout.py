@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fleet.hosts.facts import HostState, Observed
+from fleet.hosts.facts import Exit, HostState, Observed
 from fleet.model.session import Session
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.house import now_ms
@@ -21,12 +21,14 @@ OVER = frozenset({HostState.GONE, HostState.EXITED, HostState.ABSENT})
 class Lookout:
     """What is known of one agent's life. Its host is asked only where neither words nor an exit tell."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: Attempt, *, gap_seconds: float = GAP_SECONDS) -> None:
         self._attempt = attempt
+        self._gap_seconds = gap_seconds
         self._observe_at = 0.0  # at once
         self._observe_every = OBSERVE_SECONDS
         self._followed_at = self._silent_at = 0.0
         self._began = self._spoke = 0.0
+        self._lived_at = 0  # when it had not ended yet, by the clock that goes on while a machine sleeps
         self._told = 0.0  # until when it is known whether its agent spoke
 
     @property
@@ -42,6 +44,7 @@ class Lookout:
     def begins(self) -> None:
         """The session was started just now."""
         self._began = self._spoke = _now()
+        self._lived_at = now_ms()
         self._postpone()
 
     def resumes(self, seen: Observed, session: Session) -> None:
@@ -49,6 +52,8 @@ class Lookout:
         now = _now()
         self._began = now - max(0, now_ms() - (session.started_at or session.claimed_at)) / 1000
         self._spoke = max(self._began, now - seen.idle_ms / 1000)
+        self._lived_at = now_ms()
+        self._knows_end(seen)
         if seen.runner_lives:
             self._postpone()
 
@@ -60,8 +65,24 @@ class Lookout:
         """What its agent has said so far is read now. Whether it speaks after its host last did nobody knows."""
         site, before = self._attempt.site, self._told
         self._told = _now() if site.is_here else site.heard_at
-        if before and not site.is_here and self._told - before > GAP_SECONDS:
+        if before and not site.is_here and self._told - before > self._gap_seconds:
             self._silent_at = _now()  # the host has much to tell, or we were frozen and have much to hear
+
+    async def sees(self, exit_record: Exit | None) -> None:
+        """Whether there is a record of its end. When nobody could look for long, its host says how old that is."""
+        attempt = self._attempt
+        if exit_record is None:
+            silent = 0.0 if attempt.site.is_here else _now() - attempt.site.heard_at
+            self._lived_at = max(self._lived_at, now_ms() - int(silent * 1000))
+        elif attempt.ended_at is None:
+            if now_ms() - self._lived_at >= self._gap_seconds * 1000:
+                self._knows_end(await self.until_known())
+            attempt.ended_at = attempt.ended_at or now_ms()
+
+    def _knows_end(self, seen: Observed) -> None:
+        """How long ago it ended is by one clock, its host's: that ours differs makes it no shorter or longer."""
+        if (ago := seen.ended_ms_ago) is not None:
+            self._attempt.ended_at = now_ms() - ago
 
     def speaks(self) -> None:
         """Its agent has said something."""

@@ -218,6 +218,7 @@ class SessionRunner:
         while True:
             attempt.heed_abandon()
             exit_record = await attempt.safely(followed.exit())
+            await self._lookout.sees(exit_record)
             ended = ended or (exit_record is not None and exit_record.swept)
             self._capped = exit_record is not None and exit_record.cause is Cause.CAP
             self._lookout.looks()

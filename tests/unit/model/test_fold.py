@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fleet.errors import IllegalMove, LedgerBroken
 from fleet.model import event as ev
@@ -13,6 +14,7 @@ from fleet.model.receipt import Receipt
 from fleet.model.session import Session
 from fleet.model.states import Result, SessionState, TaskState
 from fleet.model.task import Block, Comment, Link, Task, TaskEdit
+from fleet.policy.limits import used_by
 from fleet.testing.builders import fold_all
 
 UID = "fleet-abc"
@@ -30,6 +32,19 @@ SESSION = Session(
 SUBMITTED = of(ev.TaskSubmitted, task=TASK)
 CLAIMED = of(ev.TaskClaimed, session=SESSION)
 ENDED = of(ev.SessionEnded, session=SESSION.id, state=SessionState.EXITED, outcome="ok")
+
+
+@pytest.mark.parametrize(("ran_ms", "took"), [(None, 5), (2, 2), (9, 5)])
+def test_a_session_ran_until_its_agent_ended(ran_ms: int | None, took: int) -> None:
+    """Not until that was recorded, where it is known better; and no longer than that. What never began took no time."""
+    started = ev.SessionStarted(subject=UID, at=2, by="ana", session=SESSION.id, pid=1)
+    session = fold_session(SESSION, started)
+    assert session is not None
+    assert session.running_ms(now=4) == 2
+    ended = fold_session(session, replace(ENDED, ran_ms=ran_ms))
+    assert ended is not None
+    assert (ended.running_ms(now=100), SESSION.running_ms(now=100)) == (took, 0)
+    assert used_by([ended]).running_ms == took
 
 
 def settled(result: Result, state: TaskState) -> ev.Event:

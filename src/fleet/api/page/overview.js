@@ -97,7 +97,7 @@ function factsOf(task) {
 
 function attempts(sessions) {
   const heads = ["Session", "Kind", "State", "Coder", "Where", "Began", "Took", "Outcome", "Tokens", "Cost"];
-  const took = (one) => (one.ended_at && one.started_at ? span(one.ended_at - one.started_at) : "-");
+  const took = (one) => (one.ended_at && one.started_at ? span(one.ran_ms ?? one.ended_at - one.started_at) : "-");
   const row = (one) => [
     h("code", {}, one.id),
     one.kind ?? "work",
