@@ -42,6 +42,18 @@ def test_a_number_that_another_program_has_by_now_is_no_setup(worker: PoolWorker
     assert asyncio.run(scene()) == "ready"
 
 
+def test_one_that_was_killed_while_it_began_is_no_setup(worker: PoolWorker, tmp_path: Path) -> None:
+    """What is held for an instant only is not held for ever by one that was killed in it."""
+    (tmp_path / "go").touch()
+
+    async def scene() -> str:
+        await worker.install()
+        Path(worker.plot.directory, "setup.taking").mkdir()
+        return (await worker.setup()).setup
+
+    assert asyncio.run(scene()) == "ready"
+
+
 def test_of_two_setups_at_once_the_second_is_refused(worker: PoolWorker, tmp_path: Path) -> None:
     """While one lives that really sets it up, another is told so."""
 
@@ -55,3 +67,25 @@ def test_of_two_setups_at_once_the_second_is_refused(worker: PoolWorker, tmp_pat
         return (await first).setup
 
     assert asyncio.run(scene()) == "ready"
+
+
+def test_of_setups_in_the_same_instant_one_begins(worker: PoolWorker, tmp_path: Path) -> None:
+    """However many begin together after one that was killed: all but one are told of that one."""
+
+    async def scene() -> list[str]:
+        await worker.install()
+        await worker.put("setup.pid", f"{os.getpid()}\n".encode())  # who looks whether it lives takes a while
+        starts = {asyncio.create_task(worker.setup()) for _ in range(4)}
+        refused: list[str] = []
+        async with asyncio.timeout(60):
+            while len(starts) > 1:
+                done, starts = await asyncio.wait(starts, return_when=asyncio.FIRST_COMPLETED)
+                refused += [str(each.exception()) for each in done]
+            await asyncio.to_thread(until, (tmp_path / "begun").exists, "the setup")
+            (tmp_path / "go").touch()
+            assert (await starts.pop()).setup == "ready"
+        return refused
+
+    refused = asyncio.run(scene())
+    assert len(refused) == 3
+    assert all("it is being set up" in each for each in refused)

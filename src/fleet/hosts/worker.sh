@@ -141,8 +141,7 @@ open_windows() {
 
 setup() { # what it prints is kept in setup.log; what came of it in setup
     given=$(cat)
-    if is_setting_up; then fail "it is being set up (process $maker)"; fi
-    echo $$ >setup.pid
+    take_setup
     (
         set -a
         eval "$given"
@@ -150,6 +149,22 @@ setup() { # what it prints is kept in setup.log; what came of it in setup
         steps
     ) >>setup.log 2>&1 </dev/null
     rm -f setup.pid
+}
+
+take_setup() { # of several that begin in the same instant one has it
+    tries=0
+    until mkdir setup.taking 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || fail "cannot write $dir/setup.taking"
+        if [ $tries -eq 50 ]; then rmdir setup.taking 2>/dev/null; fi # it takes an instant: who made it was killed in it
+        sleep 0.1
+    done
+    if is_setting_up; then
+        rmdir setup.taking
+        fail "it is being set up (process $maker)"
+    fi
+    echo $$ >setup.pid
+    rmdir setup.taking
 }
 
 is_setting_up() { # whether who said so lives: after a crash, its number may be that of another program
