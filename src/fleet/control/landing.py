@@ -24,6 +24,7 @@ from fleet.hosts.kinds import state_directory, working_directory
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.transport import Transport
 from fleet.hosts.workspace import AT_HEAD, NOBODY, Standing, Tip, Work, Workspaces, Worktree
+from fleet.model.host import is_local
 from fleet.model.reach import Reach
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import Task
@@ -232,7 +233,7 @@ class Landing:
         if host == self._machine:
             path = str(self._home.path)
             return Yard(host="", spaces=Workspaces(LocalTransport()), state=path, directory=path)
-        if host.startswith("local@"):
+        if is_local(host):
             raise Conflict(f"that is on {host}; say this there")
         reach = self._reach(host)
         if reach is None:

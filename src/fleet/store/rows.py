@@ -173,8 +173,7 @@ def count(tx: Tx, before: Task, after: Task) -> None:
 
 
 def _shelf(row: Task) -> str:
-    by_session = row.awaits is not None and row.awaits.kind != "manual"
-    return UNVERIFIED if row.state is TaskState.PARTIAL and by_session else str(row.state)
+    return UNVERIFIED if row.awaits_verifier else str(row.state)
 
 
 _QUEUED = "CASE WHEN waiting = 0 THEN 'ready' ELSE 'queued' END"

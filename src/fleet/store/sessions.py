@@ -26,7 +26,7 @@ from fleet.model.session import (
     session_id,
     task_of,
 )
-from fleet.model.states import LIVE, STATE_OF_RESULT, Result, SessionState, TaskState
+from fleet.model.states import LIVE, STATE_OF_RESULT, Result, SessionState
 from fleet.model.task import Block, Task, effective
 from fleet.store import asks, rows
 from fleet.store.engine import Tx
@@ -65,9 +65,8 @@ def claim_verify(tx: Tx, supervisor: str, uid: str, slot: Slot, defaults: Defaul
     """Take one task for its verifier, if it waits for one now and the slot can take it."""
     require_lease(tx, supervisor)
     task = rows.task(tx, uid)
-    waits = task.state is TaskState.PARTIAL and task.awaits is not None and task.awaits.kind != "manual"
     due = task.not_before is None or task.not_before <= tx.now
-    if not (waits and due and accepts(slot, Lane.of(task), defaults)):
+    if not (task.awaits_verifier and due and accepts(slot, Lane.of(task), defaults)):
         return None
     return _take(tx, task, slot, supervisor, defaults)
 
