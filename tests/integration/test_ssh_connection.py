@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -219,7 +220,8 @@ def test_by_way_of_another(server: Sshd, tmp_path: Path) -> None:
 
 def test_variables_arrive_and_are_nowhere_else(tmp_path: Path) -> None:
     """An allow-listed variable is in the far program's environment, and in no argument of any process."""
-    value = "a 'value'\n$(id) of its own"
+    mark = uuid4().hex  # a process of somebody else may say anything but this
+    value = f"a 'value'\n$(id) of {mark}"
     with sshd(options={"AcceptEnv": "MY_PROFILE"}) as server:
         transport = server.transport({"MY_PROFILE": value, "OTHER": "x"}, variables=("MY_PROFILE", "NOT_SET_HERE"))
 
@@ -229,7 +231,7 @@ def test_variables_arrive_and_are_nowhere_else(tmp_path: Path) -> None:
             running = asyncio.create_task(transport.run(["sh", "-c", script, str(tmp_path / "go")]))
             while not processes_with(os.fsencode(tmp_path / "go"), files=("cmdline",)):
                 await asyncio.sleep(0.01)
-            assert processes_with(b"of its own", files=("cmdline",)) == []
+            assert processes_with(mark.encode(), files=("cmdline",)) == []
             await asyncio.to_thread((tmp_path / "go").write_text, "\n")
             return (await running).stdout
 

@@ -51,6 +51,10 @@ class StandIn:
         """One that is there, or a new one."""
         return self.machines.get(name) or self.do(self._make(name))
 
+    def remove(self, machine: Machine) -> None:
+        """End it and all that runs on it. Whatever is still on its way there finds nobody."""
+        self.do(self._destroy(machine))
+
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something on the server's own loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS)
