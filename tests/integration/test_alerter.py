@@ -193,8 +193,8 @@ def test_a_pager_is_triggered_and_resolved(inside: InHouse, receiver: Receiver) 
     async def work() -> None:
         async with inside.supervising():
             await inside.until(lambda: inside.store.cursor("alerts"))
-            inside.store.block(inside.add(command="true"), "question", "not raised", by="ana").result()
-            other = inside.add(command="true")
+            asks, other = (inside.add(command="true", host="elsewhere") for _ in range(2))  # where nobody claims them
+            inside.store.block(asks, "question", "not raised", by="ana").result()
             inside.store.block(other, "permission", "may it push?", by="ana").result()
             (triggered,) = await asyncio.to_thread(receiver.wait, 1)
             assert (triggered.body["event_action"], triggered.body["routing_key"]) == ("trigger", "R0hunter2")

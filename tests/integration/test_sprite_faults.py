@@ -89,13 +89,15 @@ def given_up(transport: SpriteTransport, argv: list[str], seconds: float) -> Cou
     return course_behind(do(scene()))
 
 
-def test_who_leaves_while_it_wakes_has_begun_nothing(machine: Machine, transport: SpriteTransport) -> None:
+def test_who_leaves_while_it_wakes_has_begun_nothing(
+    server: StandIn, machine: Machine, transport: SpriteTransport
+) -> None:
     """The machine starts what it was asked for once it has woken; the command waits for a word that never comes."""
     machine.faults.wake_seconds, machine.status = 1.0, "cold"
     course = given_up(transport, ["sh", "-c", "echo x >$HOME/ran"], 0.3)
     assert course is not None
     assert (course.began, course.awaited) == (False, "the sprite was still waking, or not reached")
-    until(lambda: machine.wakes, "it woke")
+    until(lambda: machine.wakes and not server.inside, "it woke, and saw that nobody waits for what it began")
     until(lambda: not machine.processes, "what it was asked for is over")
     assert not (machine.home / "ran").exists()
 

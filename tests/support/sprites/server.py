@@ -37,6 +37,7 @@ class StandIn:
         self.faults = ApiFaults()
         self.machines: dict[str, Machine] = {}
         self.asked: list[tuple[str, str]] = []  # method, and path with its query
+        self.inside = 0  # requests that are being dealt with
         self.tasks: dict[str, Tasks] = {}
         self._clocks = {"idle_seconds": idle_seconds, "cold_seconds": cold_seconds}
         self._loop = asyncio.new_event_loop()
@@ -149,11 +150,14 @@ class StandIn:
     @web.middleware
     async def _door(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         self.asked.append((request.method, request.path_qs))
+        self.inside += 1
         try:
             await self._enter(request)
             return await handler(request)
         except Refused as exc:
             return refused(*exc.answer)
+        finally:
+            self.inside -= 1
 
     async def _enter(self, request: web.Request) -> None:
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
@@ -175,6 +179,8 @@ class StandIn:
         if request.path.rstrip("/").count("/") > 3:  # all below the sprite itself is answered by the machine
             running = sum(each.status == "running" for each in self.machines.values())
             await machine.wake(running, self.faults.running_limit)
+            if self.machines.get(name) is not machine:  # removed while it woke
+                raise Refused(404, "sprite not found")
 
 
 @contextlib.contextmanager
