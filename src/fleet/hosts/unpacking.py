@@ -77,7 +77,14 @@ def _unpacking(directory: str, files: Mapping[str, bytes], shared: Mapping[str, 
         f"goal={shlex.quote(directory)}",
         "umask 077",
         f'if [ ! -d "$kept" ]; then {"share || return" if whole else f"code={ABSENT}; return"}; fi',
-        'if [ ! -e "$goal" ] && cp -al "$kept" "$new" 2>/dev/null; then all_new || return; else one_by_one; fi',
+        'if [ ! -e "$goal" ] && cp -al "$kept" "$new" 2>/dev/null; then',
+        # who shares the same programs at this moment may have its own among them for an instant
+        '    for inner in "$new/${kept##*/}".*; do if [ -e "$inner" ]; then rm -rf "$inner"; fi; done',
+        "    all_new || return",
+        "else",
+        '    if [ -e "$new" ]; then rm -rf "$new"; fi',
+        "    one_by_one",
+        "fi",
     ]
     main = _function("unpack", "\n".join(lines).encode() + b"\n")
     contents = [f"file{place}=".encode() + _quoted(data) + b"\n" for place, data in enumerate(files.values())]
