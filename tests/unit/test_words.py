@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.cli.words import ago, count, now_ms, span, when
+from fleet.cli.words import ago, aligned, count, now_ms, span, when
 
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 
@@ -58,3 +58,11 @@ def test_moments() -> None:
     assert ago(now_ms()) == "0s ago"
     assert ago(now_ms() - 3 * HOUR) == "3h00m ago"
     assert ago(now_ms() + HOUR) == "0s ago"
+
+
+def test_rows_are_aligned() -> None:
+    """By what a terminal shows, also of wide letters; numbers stand to the right; nothing follows the last word."""
+    rows = [("NAME", "COST"), ("日本", "7"), ("a", "1,000")]
+    assert aligned(rows) == ["NAME  COST", "日本  7", "a     1,000"]
+    assert aligned(rows, right=True) == ["NAME   COST", "日本      7", "a     1,000"]
+    assert aligned([]) == []

@@ -41,13 +41,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _list(found: list[Kept], context: Context) -> None:
-    from fleet.cli.words import pad, printable
+    from fleet.cli.words import aligned, printable
 
     rows = [(one.kind, f"{one.place}:{one.path}", str(one.size), one.mime_type, one.sha256[:12]) for one in found]
-    widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
-    for row in rows:
-        cells = [pad(printable(text), width) for text, width in zip(row, widths, strict=True)]
-        context.print("  ".join(cells).rstrip())
+    for line in aligned([[printable(text) for text in row] for row in rows]):
+        context.print(line)
 
 
 def _open(word: str, task: str, found: list[Kept], context: Context) -> int:

@@ -72,14 +72,12 @@ def _days(since: int) -> tuple[str, ...]:
 def drawn(found: Cost) -> list[str]:
     """The table, and what has to be known to read it."""
     from fleet.cli.transcript import one_line
-    from fleet.cli.words import cells, count, pad, printable, when
+    from fleet.cli.words import aligned, count, printable, when
 
     shown = [*found.lines, found.total]
     names = [printable(one_line(line.name)) for line in shown]
     rows = [(found.by.upper(), *HEADER), *((name, *_cells(line)) for name, line in zip(names, shown, strict=True))]
-    widths = [max(cells(row[k]) for row in rows) for k in range(len(HEADER) + 1)]
-    lines = ["  ".join([pad(row[0], widths[0]), *(_right(row[k], widths[k]) for k in range(1, 7))]) for row in rows]
-    lines.append("")
+    lines = [*aligned(rows, right=True), ""]
     if found.total.unpriced:
         lines.append(f"{count(found.total.unpriced, 'session')} did not tell the cost, which is in no sum.")
     if found.running.sessions:
@@ -105,12 +103,6 @@ def money(line: CostLine) -> str:
         return "unknown"
     known = dollars(line.cost_microusd) if line.cost_microusd else "$0.00"
     return f"> {known}" if line.unpriced else known
-
-
-def _right(text: str, width: int) -> str:
-    from fleet.cli.words import cells
-
-    return " " * (width - cells(text)) + text
 
 
 def _zone(at: int) -> str:

@@ -124,12 +124,11 @@ def _list(context: Context) -> int:
     if context.json:
         context.print_json(found)
         return 0
-    from fleet.cli.words import cells, pad
+    from fleet.cli.words import aligned
 
-    lines = [HEADER, *(_cells(host) for host in found)]
-    widths = [max(cells(line[place]) for line in lines) for place in range(len(HEADER))]
+    lines = aligned([HEADER, *(_cells(host) for host in found)])
     for line in lines:
-        context.print("  ".join(pad(word, width) for word, width in zip(line, widths, strict=True)).rstrip())
+        context.print(line)
     return 0
 
 

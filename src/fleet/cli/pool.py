@@ -116,12 +116,11 @@ def _status(repo: str | None, context: Context) -> int:
         context.note("no pool is declared; see docs/guides/pools.md, or: fleet config set pools.NAME.repo=URL")
         return 0
     shown = [one for one in found if one.state != "absent"]
-    from fleet.cli.words import cells, pad
+    from fleet.cli.words import aligned
 
-    lines = [HEADER, *(_row(one) for one in shown)]
-    widths = [max(cells(line[place]) for line in lines) for place in range(len(HEADER))]
+    lines = aligned([HEADER, *(_row(one) for one in shown)])
     for line in lines:
-        context.print("  ".join(pad(word, width) for word, width in zip(line, widths, strict=True)).rstrip())
+        context.print(line)
     more = len(found) - len(shown)
     if more:
         context.note(f"{more} more may be made when they are needed")

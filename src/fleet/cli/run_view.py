@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from fleet.cli.transcript import one_line
-from fleet.cli.words import cells, count, pad, printable, span
+from fleet.cli.words import aligned, count, printable, span
 from fleet.errors import ServerUnreachable
 
 if TYPE_CHECKING:
@@ -191,8 +191,7 @@ def table(found: list[TaskResult]) -> list[str]:
         )
         for each in shown
     ]
-    widths = [max(cells(row[column]) for row in rows) for column in range(6)]
-    lines = ["  ".join([*(pad(row[k], widths[k]) for k in range(6)), row[6]]).rstrip() for row in rows]
+    lines = aligned(rows)
     if len(found) > len(shown):
         lines.append(f"and {len(found) - len(shown)} more")
     return lines

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """A line for each; with --json also the counts of all tasks, as the API gives them."""
     from msgspec.structs import replace
 
-    from fleet.cli.words import cells, pad, shown
+    from fleet.cli.words import aligned, shown
 
     found = context.front.runs(args.limit + 1)  # one more than is shown: whether there is more
     listed = found.runs[: args.limit]
@@ -38,10 +38,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not listed:
         context.note("there are no runs yet; `fleet run SPEC` makes one")
         return 0
-    rows = [COLUMNS, *(_row(each) for each in listed)]
-    widths = [max(cells(row[n]) for row in rows) for n in range(len(COLUMNS))]
-    for row in rows:
-        context.print("  ".join(pad(text, width) for text, width in zip(row, widths, strict=True)).rstrip())
+    for line in aligned([COLUMNS, *(_row(each) for each in listed)]):
+        context.print(line)
     if len(found.runs) > args.limit:
         context.note(shown(args.limit))
     if any(not each.over for each in listed) and not context.front.supervisors():

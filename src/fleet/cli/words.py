@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 
 STEERING = (*range(9), *range(11, 32), *range(127, 160), 0x2028, 0x2029)  # characters, all but tab and newline
 UNPRINTABLE = dict.fromkeys(STEERING, "\N{REPLACEMENT CHARACTER}")  # an agent must not draw on our terminal
@@ -47,6 +48,17 @@ def cells(text: str) -> int:
 def pad(text: str, width: int) -> str:
     """A text, filled up to a number of columns."""
     return text + " " * (width - cells(text))
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
+    """Rows as lines, each column as wide as its widest cell. `right`: all but the first are numbers."""
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(_filled(row, widths, right=right)).rstrip() for row in rows]
+
+
+def _filled(row: Sequence[str], widths: list[int], *, right: bool) -> Iterator[str]:
+    for place, (text, width) in enumerate(zip(row, widths, strict=True)):
+        yield " " * (width - cells(text)) + text if right and place else pad(text, width)
 
 
 def ago(at: int) -> str:

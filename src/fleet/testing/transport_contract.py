@@ -32,6 +32,15 @@ async def until(true: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.01)
 
 
+async def until_written(transport: Transport, path: str, lines: int = 1) -> None:
+    """Wait until a file over there has so many whole lines."""
+
+    async def written() -> bool:
+        return (await transport.get(path)).count(b"\n") == lines
+
+    await until(written)
+
+
 async def are_dead(transport: Transport, pids: list[str]) -> bool:
     """Whether none of them lives over there; one that nobody has waited for is dead."""
     check = 'for p; do case $(ps -o stat= -p "$p") in ""|Z*) ;; *) exit 1 ;; esac; done'
@@ -91,11 +100,7 @@ class TransportContract:
         async def scene() -> None:
             script = f"setsid sh -c 'echo $$ >{place}/away; exec sleep 1000' >/dev/null 2>&1 </dev/null & sleep 1000"
             task = asyncio.create_task(transport.run(["sh", "-c", script]))
-
-            async def written() -> bool:
-                return (await transport.get(f"{place}/away")).endswith(b"\n")
-
-            await until(written)
+            await until_written(transport, f"{place}/away")
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -111,11 +116,7 @@ class TransportContract:
         async def scene() -> None:
             script = f"echo $$ >{place}/pids; sleep 1000 & echo $! >>{place}/pids; wait"
             task = asyncio.create_task(transport.run(["sh", "-c", script], stdin=stdin))
-
-            async def written() -> bool:
-                return (await transport.get(f"{place}/pids")).count(b"\n") == 2
-
-            await until(written)
+            await until_written(transport, f"{place}/pids", 2)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

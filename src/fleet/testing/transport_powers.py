@@ -16,7 +16,7 @@ from fleet.hosts.transport import (
     Transport,
     course_behind,
 )
-from fleet.testing.transport_contract import EVERY_BYTE, are_dead, until
+from fleet.testing.transport_contract import EVERY_BYTE, are_dead, until, until_written
 
 
 class Power:
@@ -58,11 +58,7 @@ class CourseContract(Power):
         async def scene() -> None:
             script = f"echo out; echo err >&2; echo x >{place}/printed; exec sleep 1000"
             task = asyncio.create_task(transport.run(["sh", "-c", script]))
-
-            async def written() -> bool:
-                return (await transport.get(f"{place}/printed")).endswith(b"\n")
-
-            await until(written)
+            await until_written(transport, f"{place}/printed")
             await transport.run(["true"])  # what was printed before it has had its time on the way
             task.cancel()
             with pytest.raises(asyncio.CancelledError) as caught:
