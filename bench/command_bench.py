@@ -12,19 +12,24 @@ from pathlib import Path
 
 from bench.report import Figure
 from bench.store_bench import open_store
+from fleet.config.clock import utc_ms
 from fleet.testing.builders import DEFAULTS, EXITED, a_pass, a_task, slots
 
 SMALL = 1_000
 LARGE = int(os.environ.get("FLEET_BENCH_EVENTS", "1000000"))
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 31
+HOUR_MS = 3_600_000
 
 
 def fill(home: Path, events: int) -> int:
-    """A home with at least that many events: mostly done, some queued, as a queue that has been at work."""
+    """A home with at least that many events: mostly done, some queued, as a queue that was at work until an hour ago.
+
+    Not until now: what is asked for since a moment is looked for a minute before it, and the filling takes as long.
+    """
     home.mkdir(parents=True, exist_ok=True)
     (home / "fleet.toml").write_text("")
-    store = open_store(home, grouped=True)
+    store = open_store(home, grouped=True, clock=lambda: utc_ms() - HOUR_MS)
     store.join("sup", machine="here", pid=1, seconds=60).result()
     written = 1
     while written < events - 200:

@@ -36,8 +36,9 @@
     │   ├── ServerUnreachable   retry    its server does not answer
     │   └── ServerRefused                it does not take the token, or the token's role is not enough
     ├── LedgerBroken            exit 1   the hash chain or the fold does not agree with what is stored
-    └── ProgramError            exit 1   a program that Fleet drives failed
-        └── ProgramMissing               it is not installed
+    ├── ProgramError            exit 1   a program that Fleet drives failed
+    │   └── ProgramMissing               it is not installed
+    └── PluginError             exit 1   what somebody plugged in failed in its own code
 
 The docstring of a class says what happened, in words for the operator. An agent that fails is not here:
 that is a receipt.
@@ -274,6 +275,12 @@ class ProgramMissing(ProgramError):
     """A program that Fleet needs is not installed."""
 
 
+class PluginError(FleetError):
+    """What somebody plugged in failed in its own code, or gave what is not of its contract."""
+
+    hint = "mend or update the plugin that is named"
+
+
 def how_to_install(package: str) -> str:
     """The command that puts a package where this program finds it: into its own environment, wherever that is."""
     return f"{sys.executable} -m pip install '{package}'"
@@ -282,3 +289,6 @@ def how_to_install(package: str) -> str:
 def may_pass(exc: BaseException) -> bool:
     """Whether an error may be over in a moment: a full disk, a locked database, a server that is away."""
     return exc.retryable if isinstance(exc, FleetError) else isinstance(exc, OSError)
+
+
+REFUSED = (Ambiguous, Conflict, NotFound)  # of many, this one alone; anything else is in the way of all

@@ -65,7 +65,7 @@ def _translated(what: str) -> Iterator[None]:
     """A stranger's code may raise anything, where it is imported and where it is made."""
     try:
         yield
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         raise UsageError(f"{what} cannot be used: {type(exc).__name__}: {exc}") from exc
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import pty
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,8 @@ import fleet
 from fleet.cli.commands import COMMANDS, ELSEWHERE, GROUPS
 from fleet.testing.builders import a_task
 from tests.support.cli import FLEET, Cli
+
+TIMES = "10m, 2h, 14:30, today or 2026-01-31T14:30"
 
 
 def test_version(newcomer: Cli) -> None:
@@ -61,15 +67,16 @@ def test_unknown_commands_are_not_guessed_but_suggested(newcomer: Cli) -> None:
 
 
 def test_a_verb_that_is_missing_or_unknown_is_told_with_those_there_are(newcomer: Cli) -> None:
-    """`fleet config get` and `fleet ledger` alone are exit 2, with the verbs to choose from."""
-    done = newcomer.run("config", "get", "model")
+    """A wrong verb and `fleet ledger` alone are exit 2, with the verbs to choose from, or the one that is near."""
+    done = newcomer.run("config", "frobnicate", "model")
     assert (done.code, done.err.splitlines()) == (
         2,
         [
-            "error: unknown command `fleet config get`",
-            "hint: one of: show, set, import, schema; see `fleet config --help`",
+            "error: unknown command `fleet config frobnicate`",
+            "hint: one of: show, get, set, unset, import, schema; see `fleet config --help`",
         ],
     )
+    assert newcomer.run("config", "shwo").err.endswith("hint: did you mean `fleet config show`?\n")
     done = newcomer.run("ledger")
     assert (done.code, done.err.splitlines()[0]) == (2, "error: fleet ledger does what?")
     assert done.err.splitlines()[1].startswith("hint: one of: tail, export, verify; ")
@@ -82,6 +89,66 @@ def test_words_of_other_programs_lead_to_the_command(newcomer: Cli) -> None:
     assert not names & set(ELSEWHERE)
     assert {words.split()[0] for words in ELSEWHERE.values()} <= names | {"--version"}
     assert newcomer.run("--frobnicate").code == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--jsno", "status"], "error: unknown option `--jsno`\nhint: did you mean --json?\n"),
+        (
+            ["--all", "stop"],
+            "error: unknown option `--all`\nhint: the options of a command follow it: fleet COMMAND --option\n",
+        ),
+        (
+            ["tasks", "--stauts", "all"],
+            "error: unrecognized arguments: --stauts all\nhint: did you mean --status? see `fleet tasks --help`\n",
+        ),
+        (
+            ["cost", "--by", "codr"],
+            "error: --by: `codr` is none of day, coder, model, host, label, run\nhint: did you mean coder?\n",
+        ),
+        (
+            ["tasks", "--limit", "0"],
+            "error: --limit: must be a positive number, not `0`\nhint: see `fleet tasks --help`\n",
+        ),
+        (
+            ["show"],
+            (
+                "error: ID must be given\nhint: `fleet tasks --status all` lists the ids; "
+                "such as `fleet show fleet-abc`; see `fleet show --help`\n"
+            ),
+        ),
+        (
+            ["config", "get"],
+            (
+                "error: KEY must be given\nhint: such as `fleet config get supervisor.max_concurrent`; "
+                "see `fleet config get --help`\n"
+            ),
+        ),
+    ],
+)
+def test_a_slip_is_told_with_what_was_meant(newcomer: Cli, argv: list[str], said: str) -> None:
+    """Exit 2, and the option, the choice or the example that helps."""
+    done = newcomer.run(*argv)
+    assert (done.code, done.out, done.err) == (2, "", said)
+
+
+def test_help_fits_the_terminal(newcomer: Cli) -> None:
+    """Through a pipe no line of a text is wider than 100 columns, and on a narrow terminal none is than that."""
+    for command in ("status", "stop", "config"):
+        described = newcomer.ok(command, "--help").out.partition("examples:")[0]
+        assert max(map(len, described.splitlines())) <= 100
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    done = subprocess.run([*FLEET, "stop", "--help"], env=newcomer.env, stdout=theirs, check=True, timeout=60)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # that is how a terminal says that it is over
+        while piece := os.read(ours, 1 << 16):
+            shown += piece
+    os.close(ours)
+    described = shown.decode().partition("examples:")[0]
+    assert (done.returncode, max(map(len, described.splitlines())) <= 60) == (0, True)
 
 
 def test_words_without_quotes(newcomer: Cli) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from fleet.cli.words import printable
 from fleet.config.home import Home
 from tests.acceptance.test_serve import SECONDS, served
 from tests.support.browser import Chromium, Page, chromium
@@ -33,10 +34,11 @@ class Fleet:
         self.asking = self.add("Choose the currency", {"ask": "Which currency?"})
         self.done = self.add("Read the code", {"say": "read"})
 
-    def add(self, title: str, *steps: dict[str, Any]) -> str:
+    def add(self, title: str, *steps: dict[str, Any], priority: int = 2) -> str:
         """A task whose agent does these steps, in a directory of its own: two do not write in one at a time."""
         directory = Path(tempfile.mkdtemp(dir=self.cli.path))
-        return self.cli.add(title, "--coder", "scripted", "-d", f"\n@@scripted {json.dumps(steps)}", cwd=directory)
+        told = ("--coder", "scripted", "--priority", str(priority), "-d", f"\n@@scripted {json.dumps(steps)}")
+        return self.cli.add(title, *told, cwd=directory)
 
     def state(self, uid: str) -> str:
         """The state of a task."""
@@ -130,6 +132,19 @@ def test_what_happens_shows_without_a_reload(fleet: Fleet, page: Page) -> None:
     assert page.complaints == []
 
 
+def test_a_text_fools_nobody(fleet: Fleet, page: Page) -> None:
+    """What reorders or hides is shown as on the command line; scripts and emoji stay, and so does what is stored."""
+    page.visit(fleet.link())
+    page.see("#connection[data-state=live]")
+    hidden = ["a\u202eb", "a\u200bb", "a\u200d", "x\u200f", "\x9b2J", "\U000e0041", "\u2066y\u2069", "\ufeffz"]
+    kept = ["\U0001f468\u200d\U0001f469", "\u05e9!\u200f", "\u0646\u0645\u06cc\u200c\u062e", "caf\u00e9\tx"]
+    shown = page.get(f"import('/page/harmless.js').then((it) => {json.dumps(hidden + kept)}.map(it.harmless))")
+    assert shown == [printable(text) for text in hidden + kept]
+    uid = fleet.add("Harbour \u202egnirb", {"say": "done"})
+    page.see(of(uid, "recent"), "Harbour \N{REPLACEMENT CHARACTER}gnirb")
+    assert fleet.cli.json("show", uid)["data"][0]["title"] == "Harbour \u202egnirb"
+
+
 def test_what_was_spent_has_a_page(fleet: Fleet, page: Page) -> None:
     """By day and by whatever is chosen, which stands in the address; a cost that was not told is not called nothing."""
     page.visit(fleet.link())
@@ -154,6 +169,27 @@ def test_a_question_is_answered(fleet: Fleet, page: Page) -> None:
     page.click(f"{of(uid, 'needs-you')} form[data-confirm=answer] [data-confirm-yes]")
     until(lambda: "Hamburg, <b>please</b>" in fleet.cli.ok("task", uid, "qa").out, "the answer")
     assert re.search(r"task\.answered.*\(ana\)", fleet.cli.ok("ledger", "tail", "-n", "100").out)
+    assert page.complaints == []
+
+
+def test_what_is_being_written_stays(fleet: Fleet, page: Page) -> None:
+    """A question that is more urgent comes below the one that is being answered, which keeps the focus and its place;
+    and who looks at the task meanwhile finds the words again."""
+    uid = fleet.add("Choose the colour", {"ask": "Which colour?"})
+    box = f"{of(uid, 'needs-you')} form[data-confirm=answer] [name=text]"
+    top = "Math.round(document.activeElement.getBoundingClientRect().top)"
+    page.visit(fleet.link())
+    page.type(box, "half an ans")
+    before = page.get(top)
+    urgent = fleet.add("Choose at once", {"ask": "Now?"}, priority=0)
+    page.see(of(urgent, "needs-you"), "Now?")
+    assert page.get(f"document.activeElement.matches({json.dumps(box)})")
+    assert page.get(top) == before
+    page.click(f"{of(uid, 'needs-you')} a")
+    page.click("[data-page=task] [data-action=answer]")
+    page.until("document.querySelector('form[data-confirm=answer] [name=text]').value === 'half an ans'")
+    for each in (uid, urgent):
+        fleet.cli.ok("stop", each)
     assert page.complaints == []
 
 
@@ -191,8 +227,32 @@ def test_a_task_has_a_page_with_all_that_is_known_of_it(fleet: Fleet, page: Page
     page.see("[data-panel=diff]", f"task {fleet.done} has no worktree")  # of a refusal the browser itself complains
 
 
+def test_what_is_too_large_to_be_kept_or_shown_is_told_and_can_be_had(fleet: Fleet, page: Page, tmp_path: Path) -> None:
+    """A file that is no evidence is not called nothing: its size, its beginning and all of it are there."""
+    uid = fleet.add("Write much", {"say": "done"})
+    until(lambda: fleet.state(uid) == "completed", "the end of it")
+    own = fleet.cli.home.task_dir(uid)
+    (own / "artifacts" / "big.log").write_text("the first line\n" * 100_000)
+    (own / "stderr.log").write_text("complaint\n" * 100_000)
+    page.visit(fleet.link())
+    page.see("#connection[data-state=live]")
+    page.get(f"location.hash = '#/task/{uid}/artifacts'")
+    page.see("[data-panel=artifacts]", "nothing that was kept")
+    page.see("[data-panel=artifacts]", "1.4 MiB")
+    page.click("[data-panel=artifacts] summary")
+    page.see("[data-panel=artifacts] pre", "the first line")
+    page.ask("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    page.click("[data-panel=artifacts] [data-action=download]")
+    until((tmp_path / "big.log").exists, "the download")
+    assert (tmp_path / "big.log").read_bytes() == (own / "artifacts" / "big.log").read_bytes()
+    page.click("[data-tab=stderr]")
+    page.see("[data-panel=stderr]", "Too long to be shown whole")
+    assert page.complaints == []
+
+
 def test_what_a_task_changed_is_seen(fleet: Fleet, page: Page) -> None:
-    """The lines that it added in its worktree, on the tab for it."""
+    """The lines that it added in its worktree, on the tab for it. Where its machine is out of reach that is said there,
+    and all else stays live."""
     directory = Path(tempfile.mkdtemp(dir=fleet.cli.path))
     who = ("-c", "user.name=ana", "-c", "user.email=ana@x")
     for words in (("init", "-q"), (*who, "commit", "-q", "--allow-empty", "-m", "first")):
@@ -206,10 +266,19 @@ def test_what_a_task_changed_is_seen(fleet: Fleet, page: Page) -> None:
     page.get(f"location.hash = '#/task/{uid}/diff'")
     page.see("[data-panel=diff] [data-line=added]", "+<b>one</b>")
     assert page.complaints == []
+    away = """new Response('{"detail": "cannot reach host gpu"}', {status: 503})"""
+    page.get(f"(real => (fetch = async (url, how) => url.endsWith('/diff') ? {away} : real(url, how)))(fetch), 1")
+    page.click("[data-tab=events]")
+    page.click("[data-tab=diff]")
+    page.see("[data-panel=diff]", "cannot reach host gpu")
+    page.see("#connection[data-state=live]")
+    assert page.get("document.body.dataset.stale") == "false"
+    assert page.complaints == []
 
 
 def test_a_task_is_added_and_found_with_the_keyboard(fleet: Fleet, page: Page) -> None:
-    """`a` adds one and shows it, `Esc` leads back, `/` finds it, `j` and Enter open it; the address has the filter."""
+    """`a` adds one and shows it, `Esc` leads back, to where one stood, `/` finds it, `j` and Enter open it; the address
+    has the filter."""
 
     def press(key: str) -> None:
         for kind in ("keyDown", "keyUp"):
@@ -235,6 +304,13 @@ def test_a_task_is_added_and_found_with_the_keyboard(fleet: Fleet, page: Page) -
     press("j")
     press("Enter")
     page.see(f"[data-page=task]{of(uid)} h1", "Paint the <i>fence</i>")
+    page.get("document.querySelector('[data-tab=events]').focus()")
+    press("Enter")
+    page.see("[data-panel=events]", "task.submitted")
+    assert page.get("document.activeElement.dataset.tab") == "events"
+    press("Escape")
+    page.until(f"document.activeElement.matches({json.dumps('main .row' + of(uid))})")
+    assert page.get("location.hash") == "#/?text=paint+fence"
     assert page.complaints == []
 
 

@@ -116,3 +116,22 @@ def test_bd_must_be_there_where_it_keeps_the_queue(cli: Cli, tmp_path: Path) -> 
     done = cli.run("doctor", env={"PATH": "/usr/bin:/bin"})
     assert done.code == 1
     assert levels(done.out)["bd"] == "FAIL"
+
+
+def test_every_file_with_a_secret_is_looked_at(cli: Cli) -> None:
+    """One that others may read fails, is named, and is mended by what is said; `fleet init --force` mends it too."""
+    private = cli.home.private
+    for path in private:
+        path.touch(0o600)
+        path.chmod(0o600)
+    assert levels(cli.run("doctor").out)["secrets"] == "ok"
+    for path in private:
+        path.chmod(0o644)
+        done = cli.run("doctor")
+        assert done.code == 1
+        assert f"FAIL  secrets: others may read {path}\n      mend it with: chmod 600 {path}\n" in done.out
+        path.chmod(0o600)
+    for path in private:
+        path.chmod(0o640)
+    cli.ok("init", "--force")
+    assert levels(cli.run("doctor").out)["secrets"] == "ok"

@@ -79,6 +79,57 @@ def test_each_task_comes_to_its_right_receipt(place: Place) -> None:
     assert "count.txt" in place.cli.ok("artifacts", "count").out
 
 
+def scripted(name: str, *steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A task whose agent does these steps, tried once."""
+    return {
+        "id": name,
+        "instructions": f"@@scripted {json.dumps(steps)}",
+        "retry_policy": {"max_attempts": 1},
+        **fields,
+    }
+
+
+def test_every_field_of_a_task_holds(place: Place) -> None:
+    """Its variables, files, bounds, setup and budgets: none of them is only of this machine."""
+    place.cli.env |= {"PROFILE": "dark", "OTHER": "not passed on"}
+    (place.cli.cwd / "given.txt").write_text("given\n")
+    for name in ("bound", "repo"):
+        (place.root / name).mkdir()
+    git(place.root / "repo", "init", "-q")
+    git(place.root / "repo", "commit", "-q", "--allow-empty", "-m", "first")
+    (place.root / "repo/local.env").write_text("A=1\n")
+    passed_on = {"environment": {"required": ["PROFILE"], "allowlist": ["PROFILE"]}}
+    fresh = {"isolation": "worktree", "setup": "cat local.env >made", "copy_files": ["local.env"]}
+    tasks = [
+        sh("variables", 'test "$PROFILE${OTHER-}" = dark', workspace=passed_on),
+        sh("unset", "true", workspace={"environment": {"required": ["NOWHERE"], "allowlist": ["NOWHERE"]}}),
+        sh("given", "grep given given.txt", input_files=["given.txt"]),
+        sh("not-given", "true", input_files=["gone.txt"]),
+        sh("bounded", "echo x >out; mkdir in; echo x >in/a", workspace={"root": "bound", "writable_paths": ["in"]}),
+        sh("set-up", "grep A=1 made", workspace={"root": "repo"}, **fresh),
+        sh("no-report", "true", expected_artifacts=["report"]),
+        sh("loud", "while :; do seq 10000; sleep 0.01; done", max_output_mb=1),
+        sh("slow", "sleep 60", budget={"max_seconds": 1}),
+        scripted("busy", {"tool": "a"}, {"tool": "b"}, {"sleep": 60}, budget={"max_tool_calls": 1}),
+        scripted("dear", {"usage": [1, 1, 0, 3_000_000]}, {"sleep": 60}, budget={"max_usd": 1.5}),
+        scripted("still", {"say": "hm"}, {"sleep": 60}, budget={"idle_seconds": 1}),
+    ]
+    code, told = place.run(place.spec(*tasks))
+    why = {name: task["reason"] for name, task in told.items()}
+    assert (code, {name: task["result"] for name, task in told.items()}) == (
+        1,
+        {
+            **dict.fromkeys(("variables", "given", "set-up"), "pass"),
+            **dict.fromkeys(("unset", "not-given"), "skip"),
+            **dict.fromkeys(("bounded", "no-report", "loud", "busy", "dear"), "fail"),
+            **dict.fromkeys(("slow", "still"), "timeout"),
+        },
+    ), why
+    assert why["bounded"] == "it wrote outside its writable paths: out"
+    assert {name for name in why if "budget" in why[name]} == {"slow", "busy", "dear", "still"}
+    assert (place.root / "bound/in/a").exists()
+
+
 def test_work_in_a_worktree_of_a_clone_is_looked_at_and_landed(place: Place, tmp_path: Path) -> None:
     """The repository is cloned there, the work is apart from it; the diff shows it, and landing brings it home."""
     upstream = tmp_path / "shop"

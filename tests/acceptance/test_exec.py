@@ -239,7 +239,7 @@ def test_without_hosts(cli: Cli) -> None:
     """It is told how to get some, as JSON where that was asked for."""
     done = cli.run("exec", "true", "--json")
     assert done.code == 4
-    assert json.loads(done.err)["hint"].startswith("add [[hosts]] to fleet.toml")
+    assert json.loads(done.err)["hint"].startswith("declare one: `fleet hosts add --help`")
 
 
 def test_without_a_home(newcomer: Cli) -> None:

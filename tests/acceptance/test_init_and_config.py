@@ -120,7 +120,14 @@ def test_a_repository_cannot_bring_a_home(user: User) -> None:
 
 def test_no_home(user: User) -> None:
     """Commands of `config` never make a home."""
-    for words in (["show"], ["show", "--raw"], ["set", "model=x"], ["import", str(EXAMPLES / "000-config.yaml")]):
+    for words in (
+        ["show"],
+        ["show", "--raw"],
+        ["get", "model"],
+        ["set", "model=x"],
+        ["unset", "model"],
+        ["import", str(EXAMPLES / "000-config.yaml")],
+    ):
         done = user.fleet("config", *words)
         assert (done.code, done.out) == (4, "")
         assert done.err == (
@@ -153,6 +160,36 @@ def test_set_and_show(user: User) -> None:
     assert "supervisor.model" not in shown_json["defaults"]
     changes = json.loads(user.fleet("config", "set", "--json", "max_concurrent=6").out)
     assert changes == {"changes": [{"key": "supervisor.max_concurrent", "old": 5, "new": 6}]}
+
+
+def test_get_and_unset(user: User) -> None:
+    """One setting is printed as it is in force; taken out, its default is, and what was not set is said to be so."""
+    user.fleet("init")
+    file = user.path / ".fleet" / "fleet.toml"
+    before = file.read_bytes()
+    assert user.fleet("config", "get", "supervisor.max_concurrent") == Done(0, "3\n", "")
+    user.fleet("config", "set", "max_concurrent=5", "model=GPT-OSS 120B")
+    assert user.fleet("config", "get", "model") == Done(0, "GPT-OSS 120B\n", "")
+    assert json.loads(user.fleet("config", "get", "max_concurrent", "--json").out) == {
+        "key": "supervisor.max_concurrent",
+        "value": 5,
+        "default": False,
+    }
+    done = user.fleet("config", "unset", "max_concurrent", "model", "coder")
+    assert done == Done(
+        0,
+        'supervisor.max_concurrent = 3  (default, was 5)\nsupervisor.model = "sonnet"  (default, was "GPT-OSS 120B")\n',
+        "supervisor.coder is not set in fleet.toml: its default is in force\n",
+    )
+    assert file.read_bytes() == before
+    assert json.loads(user.fleet("config", "unset", "model", "--json").out) == {"changes": []}
+    for verb in ("get", "unset"):
+        done = user.fleet("config", verb, "max_concurent")
+        assert (done.code, done.err) == (
+            2,
+            "error: max_concurent: unknown key; did you mean supervisor.max_concurrent?\n",
+        )
+    assert user.fleet("config", "get", "coders.acme.program").code == 4
 
 
 def test_what_is_shown_can_be_loaded(user: User, tmp_path: Path) -> None:

@@ -321,7 +321,8 @@ def test_workers_are_seen_from_elsewhere(pools: Pools, tmp_path: Path) -> None:
         for words in (["status"], ["status", "kite", "--json"], ["status", "nope"], ["busy", "kite-1"]):
             here, away = (pools.run("pool", *words, env=env) for env in ({}, nowhere))
             assert (here.code, here.err) == (away.code, away.err)
-            assert re.sub(r" *\d+s ago", "", here.out) == re.sub(r" *\d+s ago", "", away.out)
+            told = [re.sub(r" *\d+s ago| {2,}", " ", each.out) for each in (here, away)]  # 9s grows to 10s
+            assert told[0] == told[1]
         assert "kite-1  none" in pools.ok("pool", "status", env=nowhere).out
         refused = pools.run("pool", "destroy", "kite-1", env=nowhere)
         assert (refused.code, "`fleet pool destroy` works on a home here" in refused.err) == (2, True)

@@ -108,3 +108,27 @@ def test_all_that_a_session_asks_is_asked(cli: Cli) -> None:
     (question,) = cli.json("questions")
     assert (question["kind"], question["text"]) == ("permission", "Which port?\nMay I push?\nWhy?")
     assert cli.ok("task", uid, "qa").out == "## Q: Which port?\nMay I push?\nWhy?\n"
+
+
+def test_one_answer_to_several(cli: Cli) -> None:
+    """Each that asks gets it, and one that asks nothing is told; a word that is no id means that nobody is answered."""
+    one, two, idle = ask(cli, "deploy", "Go on?"), ask(cli, "clean", "Go on?"), cli.add("idle")
+    lost = cli.run("answer", one, two, "go", "on")
+    assert (lost.code, lost.out) == (4, "")
+    assert lost.err == (
+        "error: no task `go`; nothing was answered\nhint: a TEXT of several words needs quotes around it\n"
+    )
+    done = cli.run("answer", one, idle, two, "Yes.")
+    assert (done.code, done.lines) == (1, [f"Answered {uid}: it is queued again" for uid in (one, two)])
+    assert done.err == f"error: task {idle} is queued; it waits for no answer\n"
+    assert "Yes." in cli.task_file(two, "artifacts/Q&A.md").read_text()
+
+
+def test_an_answer_that_cannot_be_noted_is_told_of_that_task_alone(cli: Cli) -> None:
+    """It is answered all the same, and so are the others."""
+    one, two = ask(cli, "deploy", "Go on?"), ask(cli, "clean", "Go on?")
+    cli.task_file(one, "artifacts/Q&A.md").mkdir(parents=True)
+    done = cli.run("answer", one, two, "Yes.")
+    assert (done.code, done.lines) == (1, [f"Answered {two}: it is queued again"])
+    assert done.err.startswith(f"error: {one} is answered, but ")
+    assert {task["id"] for task in cli.json("ready")} == {one, two}

@@ -327,8 +327,12 @@ def test_what_can_go_wrong_on_the_way(pair: Pair, monkeypatch: pytest.MonkeyPatc
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     for url, code, words in (
-        (f"http://127.0.0.1:{port}", 1, "cannot reach"),
-        (pair.url.replace("http:", "https:"), 1, "cannot be trusted"),
+        (f"http://127.0.0.1:{port}", 1, "Connection refused\nhint: nobody listens on that port"),
+        (pair.url.replace("http:", "https:"), 1, f"certificate, its address is {pair.url}\n"),
+        (pair.url.replace("http:", "https:"), 1, "cannot be trusted: it does not speak TLS"),
+        (pair.url.removeprefix("http://"), 2, f"did you mean {pair.url}?"),
+        ("fleet.example:7878", 2, "did you mean https://fleet.example:7878?"),
+        ("http://127.0.0.1:78789", 2, "Port out of range"),
         ("http://fleet.example:7878", 2, "in the clear"),
         ("http://bob:secret@127.0.0.1", 2, "a host and a port alone"),
         ("nonsense", 2, "takes an address"),
@@ -338,6 +342,16 @@ def test_what_can_go_wrong_on_the_way(pair: Pair, monkeypatch: pytest.MonkeyPatc
     for done, code, words in cases:
         assert words in done.err
         assert (done.code, done.out) == (code, "")
+
+
+def test_an_address_is_looked_at_before_the_token(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has neither is told of the address."""
+    monkeypatch.delenv("FLEET_TOKEN", raising=False)
+    assert main(["--url", "nonsense", "status"]) == 2
+    said = "error: --url takes an address such as http://127.0.0.1:7878, not `nonsense`\n"
+    assert capfd.readouterr().err == said
 
 
 def test_another_server_is_not_taken_for_a_fleet(pair: Pair) -> None:

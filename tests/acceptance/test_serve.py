@@ -17,6 +17,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from fleet.config import tokens
+from fleet.config.tokens import Role
+from fleet.front.address import CERTIFICATES
 from tests.support import homes
 from tests.support.cli import Cli, line_from
 from tests.support.programs import need
@@ -141,6 +144,17 @@ def test_over_tls(cli: Cli, tmp_path: Path) -> None:
             httpx.get(f"{client.base_url}/v1/fleet/health")
         with pytest.raises(httpx.TransportError):
             httpx.get(f"http://{client.base_url.netloc.decode()}/v1/fleet/health")
+        url = f"{client.base_url}".rstrip("/")
+        token = {"FLEET_TOKEN": tokens.add(cli.home, "bob", Role.READ).secret, "FLEET_HOME": str(tmp_path / "none")}
+        assert cli.ok("--url", url, "status", env={**token, "SSL_CERT_FILE": str(cert)})
+        strange = cli.run("--url", url, "status", env=token)
+        assert (strange.code, strange.err) == (
+            1,
+            f"error: {url} cannot be trusted: its certificate: self-signed certificate\nhint: {CERTIFICATES}\n",
+        )
+        plain = cli.run("--url", url.replace("https:", "http:"), "status", env=token)
+        assert plain.code == 1
+        assert plain.err.endswith(f"hint: if it is served with a certificate, its address is {url}\n")
 
 
 @pytest.mark.postgres

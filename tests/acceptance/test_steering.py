@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+from fleet.model.states import TaskState
+from fleet.model.task import NewTask
+from fleet.testing.audit import audit
 from tests.support.cli import Cli
 from tests.support.session_host import until
 
@@ -117,3 +120,33 @@ def test_several_are_steered_at_once(cli: Cli) -> None:
     done = cli.run("stop", one, "nope", "--json")
     assert (done.code, [task["id"] for task in json.loads(done.out)]) == (4, [one])
     assert json.loads(done.err)["exit_code"] == 4
+
+
+def test_what_is_skipped_for_another_is_not_refused(cli: Cli) -> None:
+    """A task and one that needs it are stopped by one command, in either order."""
+    for turned in (False, True):
+        first = cli.add("first")
+        second = cli.add("second", "--needs", first)
+        done = cli.ok("stop", *([second, first] if turned else [first, second]))
+        assert len(done.lines) == 2
+        assert [cli.json("show", uid)["data"][0]["fleet"]["state"] for uid in (first, second)] == ["cancelled"] * 2
+
+
+def test_a_stop_that_is_killed_half_way_has_done_what_it_said(cli: Cli) -> None:
+    """What it told of is stopped, the ledger is whole, and to say the same again stops the rest."""
+    cli.ok("init")
+    with cli.store() as store:
+        made = store.submit([NewTask(title=f"task {n}") for n in range(900)], by="ana").result()
+    with cli.started("stop", "--all") as process:
+        assert process.stdout is not None
+        told = process.stdout.read(4096).decode().splitlines()[:-1]
+        process.kill()
+    assert told
+    with cli.store() as store:
+        assert all(store.task(line.split()[1].rstrip(":")).state is TaskState.CANCELLED for line in told)
+        audit(store)
+        left = store.counts().get("queued", 0)
+    assert len(cli.ok("stop", "--all").lines) == left < len(made)
+    with cli.store() as store:
+        assert store.counts()["cancelled"] == len(made)
+        audit(store)

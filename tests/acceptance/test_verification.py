@@ -66,7 +66,9 @@ def test_artifacts_are_listed_and_opened(at_work: Cli) -> None:
     run(at_work, REPORT | {"expected_artifacts": ["report"]})
     (listed,) = at_work.json("artifacts", "a")
     assert (listed["kind"], listed["place"], listed["path"]) == ("report", "artifacts", "report.md")
-    assert at_work.ok("artifacts", "a").out.split()[:2] == ["report", "artifacts:report.md"]
+    header, line = at_work.ok("artifacts", "a").lines
+    assert header.split() == ["KIND", "FILE", "BYTES", "TYPE", "SHA256"]
+    assert line.split()[:2] == ["report", "artifacts:report.md"]
     none = at_work.add("none")
     assert at_work.ok("artifacts", none).err.startswith(f"{none} has left nothing that was kept; of what was too large")
     assert at_work.ok("artifacts", "a", "--open", "report").out == "all 3 passed\n"

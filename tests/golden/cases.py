@@ -17,7 +17,7 @@ from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.stream import AnySaid
 
 HERE = Path(__file__).parent
-OK, DENIED, AUTH, _, PLAN_LIMIT, TRANSIENT, CONTEXT, REFUSAL, BUDGET, INTERRUPTED, CRASHED, STALLED = OutcomeKind
+OK, DENIED, AUTH, _, PLAN_LIMIT, TRANSIENT, CONTEXT, REFUSAL, BUDGET, INTERRUPTED, CRASHED, STALLED, _ = OutcomeKind
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import pytest
 from fleet.channels.channel import Rendered
 from fleet.channels.console import Console
 from fleet.config import secrets
+from fleet.config.clock import utc_ms
 from fleet.model import event as ev
 from fleet.model.alert import AlertKind
 from fleet.model.delivery import Delivery
@@ -232,9 +233,10 @@ def test_a_host_goes_down_and_comes_back(inside: InHouse, receiver: Receiver) ->
     assert (paged, hooked) == (["trigger", "resolve"], ["host_unhealthy", "host_recovered"])
 
 
-def test_the_same_is_told_once(inside: InHouse, receiver: Receiver) -> None:
+@pytest.mark.parametrize(("window", "again"), [("", "duplicate"), ("repeat_seconds = 0\n", "sent")])
+def test_the_same_is_told_once(inside: InHouse, receiver: Receiver, window: str, again: str) -> None:
     """What is raised again in the same words within the window is on record, and wakes nobody again."""
-    configure(inside, receiver, OPS + LOGGED)
+    configure(inside, receiver, OPS.replace("attempts = 2\n", f"attempts = 2\n{window}") + LOGGED)
 
     async def work() -> str:
         async with inside.supervising():
@@ -248,7 +250,7 @@ def test_the_same_is_told_once(inside: InHouse, receiver: Receiver) -> None:
             return uid
 
     uid = asyncio.run(work())
-    assert [each.outcome for each in deliveries(inside, uid)] == ["sent", "duplicate", "sent"]
+    assert [each.outcome for each in deliveries(inside, uid)] == ["sent", again, "sent"]
 
 
 def test_a_dead_receiver_delays_nobody(inside: InHouse, receiver: Receiver) -> None:
@@ -332,7 +334,7 @@ def test_a_channel_that_is_gone_fails(inside: InHouse, receiver: Receiver) -> No
         about="host/b",
         alert=AlertKind.HOST_UNHEALTHY,
         reason="down",
-        raised_at=time.time_ns() // 1_000_000,
+        raised_at=utc_ms(),
         by="sup-old",
     )
     inside.store.join("sup-old", machine="here", pid=1, seconds=60).result()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from fleet.api.gate import Gate
 from fleet.api.patience import Patient
 from fleet.api.server import Server, bind, config_of
 from fleet.config.serving import Api
@@ -30,14 +31,14 @@ async def slowly(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-def met(scene: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> None:
-    """Run a scene on a connection to a server of that application."""
+def met(scene: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], app: Any = slowly) -> None:
+    """Run a scene on a connection to a server of that application, or of another one."""
 
     async def run() -> None:
         api = Api(port=0)
-        config = config_of(slowly, api)
+        config = config_of(app, api)
         assert config.http is Patient
-        config.http = Hasty
+        config.http = Hasty if app is slowly else Patient
         with bind(api) as bound:
             server = Server(config)
             serving = asyncio.create_task(server.serve(sockets=[bound]))
@@ -104,3 +105,21 @@ def test_a_slow_answer_is_not_the_clients_fault() -> None:
             await asyncio.sleep(Hasty.head_seconds * 1.5)  # idle between two requests is another matter
 
     met(scene)
+
+
+def test_who_sends_too_much_hears_of_it() -> None:
+    """Though it sends all of it before it listens; who asks beforehand whether to send is told at once."""
+    gate = Gate(slowly, Api(max_body_kib=1), lambda: (), lambda *_: None)
+    much = HEAD + b"content-type: application/json\r\ncontent-length: 20000000\r\n"
+
+    async def sends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(much + b"\r\n" + b"x" * 20_000_000)
+        await writer.drain()
+        assert (await reader.readline()).startswith(b"HTTP/1.1 413")
+
+    async def asks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(much + b"expect: 100-continue\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 413")
+
+    met(sends, gate)
+    met(asks, gate)

@@ -325,6 +325,53 @@ def test_files_of_a_task_are_its_own(api: Asked) -> None:
     assert {line["about"]["title"] for line in said} == {"x"}
 
 
+def test_all_tasks_are_read_in_pieces(api: Asked) -> None:
+    """From an empty `after` on, each by the id of the last; with the filters that there are, and in either order."""
+    uids = [api.post("/tasks", {"title": f"t{n}", "priority": n % 3}).json()["id"] for n in range(5)]
+
+    def pieces(more: str) -> list[str]:
+        read: list[str] = []
+        while piece := api.get(f"/tasks?limit=2&after={read[-1] if read else ''}{more}"):
+            read += [one["id"] for one in piece]
+        return read
+
+    assert pieces("") == uids
+    api.post(f"/workers/{uids[2]}/stop")
+    assert pieces("&status=queued") == [*uids[:2], *uids[3:]]
+    assert pieces("&newest=true") == uids[::-1]
+    assert api.ask("GET", "/v1/fleet/tasks?after=fleet-zzz").status_code == 404
+
+
+def test_what_a_task_left_is_read_in_pieces(api: Asked) -> None:
+    """Whatever its size: the files in its directory are listed, kept or not; none but those can be named."""
+    uid = running(api)
+    own = api.home.task_dir(uid)
+    (own / "artifacts" / "deep").mkdir()
+    (own / "artifacts" / "deep" / "big.bin").write_bytes(b"0123456789")
+    (own / "artifacts" / os.fsdecode(b"odd\xff")).write_bytes(b"odd")
+    (own / "artifacts" / "token").symlink_to(api.home.tokens)
+    (own / "artifacts" / "away").symlink_to(api.home.path)
+    os.mkfifo(own / "artifacts" / "pipe")
+    (own / "stderr.log").write_bytes(b"oh")
+    found = api.get(f"/tasks/{uid}/files", role=Role.READ)
+    assert {one["path"]: one["size"] for one in found} == {
+        "artifacts/deep/big.bin": 10,
+        "artifacts/odd\N{REPLACEMENT CHARACTER}": 3,
+        "stderr.log": 2,
+    }
+    path = f"/v1/fleet/tasks/{uid}/files/bytes"
+    piece = api.ask("GET", path, params={"path": "artifacts/deep/big.bin", "offset": 4, "limit": 3}, role=Role.READ)
+    assert (piece.content, piece.headers["content-type"]) == (b"456", "application/octet-stream")
+    assert api.ask("GET", path, params={"path": found[1]["path"]}).content == b"odd"
+    for word in ("artifacts/token", "artifacts/away/api-tokens", "artifacts/pipe", "task.json", "../../api-tokens"):
+        assert api.ask("GET", path, params={"path": word}).status_code == 404, word
+    assert api.get(f"/tasks/{uid}/files/stderr?limit=1") == {
+        **api.get(f"/tasks/{uid}/files/stderr"),
+        "text": "o",
+        "left_out": 1,
+    }
+
+
 def test_artifacts_are_downloaded_by_checksum_alone(api: Asked) -> None:
     """Bytes come as they were kept, under a harmless type and name; nothing else in the home can be named."""
     uid = running(api)

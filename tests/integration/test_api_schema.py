@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator
 
 from fleet.config.tokens import Role
 from tests.support.api import Asked, asked
@@ -25,6 +26,25 @@ def api(tmp_path: Path) -> Iterator[Asked]:
         found.post("/runs", {"name": "two", "tasks": [{"id": "a", "command": ["true"]}]})
         found.post("/tasks", {"title": "x"})
         yield found
+
+
+def test_programs_can_be_made_of_the_document(api: Asked) -> None:
+    """No two objects have one name, every default is a value that may be given, and errors are told as they come."""
+    document = api.get("/openapi.json")
+    schemas = document["components"]["schemas"]
+    assert len({one.get("title", name) for name, one in schemas.items()}) == len(schemas)
+    parts: list[Any] = [document]
+    while parts:
+        part = parts.pop()
+        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        if isinstance(part, dict) and "default" in part and "type" in part:
+            Draft202012Validator({key: value for key, value in part.items() if key != "$ref"}).validate(part["default"])
+    stopping = document["paths"]["/v1/fleet/workers/{worker_id}/stop"]["post"]
+    assert stopping["requestBody"]["required"] is False  # a reason may be given, and need not be
+    for operation in (one for verbs in document["paths"].values() for one in verbs.values()):
+        assert list(operation["responses"]["default"]["content"]) == ["application/problem+json"]
+        assert "" not in [kind for one in operation["responses"].values() for kind in one.get("content", {})]
+        assert all(status < "400" for status in operation["responses"] if status != "default")
 
 
 @pytest.mark.timeout(0 if CASES > 1000 else 120)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from fleet.config.clock import utc_ms
 from fleet.errors import Conflict
 from fleet.hosts.copies import Copies
 from fleet.hosts.local import LocalTransport
 from fleet.model.states import TaskState
 from fleet.model.terms import Terms
-from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.away import Away
 from tests.support.session_host import processes_with
@@ -49,8 +49,9 @@ def copies_on(away: Away) -> set[str]:
 
 def age(away: Away, *uids: str) -> None:
     """Nothing was made ready in these copies for two days, by the clock over there."""
+    known = away.store.tasks_by_uid(uids)
     for uid in uids:
-        directory = away.far / ".fleet/tasks" / uid
+        directory = away.far / ".fleet/tasks" / (away.there(uid) if uid in known else uid)
         then = directory.stat().st_mtime - 2 * DAY_SECONDS
         os.utime(directory, (then, then))
 
@@ -64,7 +65,7 @@ async def pruned(away: Away, *uids: str, aged: tuple[str, ...] = (), host: str =
         runners = [f"{away.far}/.fleet/sessions/{uid}.".encode() for uid in uids]
         await away.until(lambda: not any(processes_with(word) for word in runners), "the end of their runners")
         age(away, *aged)
-        return await Pruner(supervisor.house, tuple, clock=lambda: now_ms() + 3 * DAY_SECONDS * 1000).run_once()
+        return await Pruner(supervisor.house, tuple, clock=lambda: utc_ms() + 3 * DAY_SECONDS * 1000).run_once()
 
 
 def test_the_copies_of_ended_tasks_go_and_what_is_kept_here_stays(away: Away) -> None:
@@ -86,7 +87,7 @@ def test_the_copies_of_ended_tasks_go_and_what_is_kept_here_stays(away: Away) ->
         control.verify(verified)
     away.drain()
     assert away.task(verified).state is TaskState.COMPLETED
-    assert copies_on(away) == {verified}
+    assert copies_on(away) == {away.there(verified)}
 
 
 def test_what_somebody_needs_is_not_cleared(away: Away) -> None:
@@ -102,7 +103,7 @@ def test_what_somebody_needs_is_not_cleared(away: Away) -> None:
 
     done = asyncio.run(pruned(away, waits, grown, young, aged=(waits, grown, stranger.parent.name)))
     assert done.copies == 0
-    assert copies_on(away) == {waits, grown, young, stranger.parent.name}
+    assert copies_on(away) == {*map(away.there, (waits, grown, young)), stranger.parent.name}
     assert away.logged("copies_kept") == []
 
 
@@ -110,7 +111,7 @@ def test_what_is_nowhere_else_stays_and_is_told(away: Away) -> None:
     """A file whose content is not here keeps its copy, all of it, and the log names it, once."""
     uid = away.add(command=PLANS, capabilities=("gpu",))
     away.drain()
-    copy = away.far / ".fleet/tasks" / uid
+    copy = away.far / ".fleet/tasks" / away.there(uid)
     (copy / "notes.txt").write_text("nobody brought this back\n")
 
     assert asyncio.run(pruned(away, uid, aged=(uid,))).copies == 0

@@ -13,7 +13,7 @@ import pytest
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.machine import local_host
 from fleet.hosts.workspace import Repository, Workspaces, Worktree
-from fleet.model.session import Session
+from fleet.model.session import Session, name_there
 from fleet.model.states import SessionState, TaskState
 from fleet.model.terms import Terms
 from tests.support.away import Away
@@ -99,7 +99,7 @@ def test_a_clone_over_there_is_ended_at_once(tmp_path: Path, monkeypatch: pytest
         far = Path(away.declare(capabilities=["gpu"]))
         session = asyncio.run(stopped_while_cloning(away, {"cwd": "shop", "capabilities": ("gpu",)}))
         assert session.host == "builder"
-        assert not (far / ".fleet/clones" / session.task).exists()
+        assert not (far / ".fleet/clones" / name_there(session.id)).exists()
         assert not (far / "shop").exists()
         away.close()
 

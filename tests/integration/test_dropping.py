@@ -10,7 +10,7 @@ import pytest
 
 from fleet.errors import Conflict
 from fleet.hosts.ignored import Leftover, sort_out
-from fleet.hosts.workspace import Workspaces
+from fleet.hosts.workspace import Workspaces, Worktree
 from tests.integration.test_workspaces import a_repository, git, tree_of, under_each_shell, wait  # noqa: F401  # fixtures
 
 
@@ -124,3 +124,28 @@ def test_the_commits_of_each_worktree_that_a_task_had_are_kept(spaces: Workspace
     assert sorted(kept) == sorted(heads)
     wait(spaces.restore(tree))
     assert Path(tree.path, "a.txt").read_text() == "second"
+
+
+def test_what_was_put_aside_is_removed_after_its_time(spaces: Workspaces, repo: Path, tmp_path: Path) -> None:
+    """Of one worktree, as much as is that old; what is newer, and what is another's, stays."""
+    (repo / ".gitignore").write_text("*.log\n")
+    git(repo, "commit", "-qam", "ignore")
+    state = tmp_path / "state"
+    places = []
+    for task in ("old", "old", "new"):
+        tree = Worktree.of(task, str(repo), str(state))
+        wait(spaces.make(tree))
+        (Path(tree.path) / "a.log").write_text(task)
+        places.append(wait(spaces.drop(tree, sort_out(wait(spaces.ignored(tree)), None).kept)))
+    then = (repo.stat().st_mtime - 8 * 86_400,) * 2
+    for place in (places[0], places[2]):
+        os.utime(Path(place, "names"), then)
+
+    assert wait(spaces.aside(str(state), 9)) == ()
+    assert sorted(wait(spaces.aside(str(state), 8))) == ["new", "old"]
+    wait(spaces.clear_aside(str(state), "old", 8))
+    assert [Path(place).exists() for place in places] == [False, True, True]
+    wait(spaces.restore(Worktree.of("old", str(repo), str(state))))
+    assert (state / "worktrees/old/a.log").read_text() == "old"
+    wait(spaces.clear_aside(str(state), "new", 8))
+    assert list((state / "dropped").iterdir()) == []

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from fleet.config.clock import utc_ms
 from fleet.hosts.machine import local_host
 from fleet.model.states import TaskState
 from fleet.model.terms import Terms
-from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.inhouse import InHouse
 
@@ -39,7 +39,7 @@ def prune(inside: InHouse, **settings: Any) -> Pruned:
     async def once() -> Pruned:
         house = inside.house(**settings)
         try:
-            return await Pruner(house, tuple, clock=lambda: now_ms() + DAYS_MS).run_once()
+            return await Pruner(house, tuple, clock=lambda: utc_ms() + DAYS_MS).run_once()
         finally:
             house.store.close()
 
@@ -127,6 +127,30 @@ def test_what_a_crash_left_of_a_clone_goes(inside: InHouse) -> None:
     prune(inside)
     assert [path.name for path in (inside.home.path / "clones").iterdir()] == ["fleet-new"]
     assert [record["task"] for record in inside.logged("half_clone_removed")] == ["fleet-old"]
+
+
+def test_what_dropped_worktrees_left_goes_after_its_time(inside: InHouse) -> None:
+    """Of a task that has ended, once it is as old as the settings say; of others not, nor where it is kept for ever."""
+    ended, waits = inside.add(command="echo well"), inside.add(command="fleet ask 'Which?'")
+    inside.drain()
+    assert inside.task(waits).state is TaskState.BLOCKED
+    for name in (ended, waits, "of-nobody"):
+        place = inside.home.path / "dropped" / name / "f00d"
+        (place / "files").mkdir(parents=True)
+        (place / "names").touch()
+        os.utime(place / "names", (time.time() - 9 * 86_400,) * 2)
+
+    def left() -> set[str]:
+        return {path.name for path in (inside.home.path / "dropped").iterdir()}
+
+    for days in (0, 10):
+        inside.set(keep_dropped_days=days, keep_sessions_days=0)
+        assert prune(inside).dropped == 0
+    assert left() == {ended, waits, "of-nobody"}
+    inside.set(keep_dropped_days=9)
+    assert prune(inside).dropped == 1
+    assert left() == {waits, "of-nobody"}
+    assert [told["task"] for told in inside.logged("dropped_removed")] == [ended]
 
 
 def test_old_logs_go_and_others_stay(inside: InHouse) -> None:

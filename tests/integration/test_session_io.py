@@ -17,6 +17,7 @@ import pytest
 from fleet.errors import Conflict, HostFull, NotStarted
 from fleet.hosts.facts import Cause, HostState
 from fleet.hosts.launch_file import Rules
+from fleet.hosts.lines import LONGEST_LINE
 from fleet.hosts.outbox import Request
 from fleet.hosts.session import HostedSession
 from fleet.model.launch import Launch
@@ -95,6 +96,30 @@ def test_output_past_the_cap_ends_it(host: SessionHost) -> None:
     assert seen.exit is not None
     assert seen.exit.cause is Cause.CAP
     assert seen.stdout_bytes > 100_000
+
+
+def test_what_prints_as_fast_as_it_can_stands_still_at_the_cap(host: SessionHost) -> None:
+    """It is not asked to end, however long its grace: it is deaf to that, and would print on."""
+    rules = Rules(most_output_bytes=1_000_000, look_seconds=1, grace_ms=600_000, use_cgroup=False)
+    session = host.started("trap '' INT TERM; while :; do head -c 100000 /dev/zero; sleep 0.01; done", rules)
+    seen = host.ended(session)
+    assert seen.exit is not None
+    assert seen.exit.cause is Cause.CAP
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_the_space_beyond_the_cap_is_given_back(one_host: SessionHost, name: str) -> None:
+    """By the host itself, while nobody looks: what was printed keeps its length, its beginning and its end."""
+    rules = Rules(most_output_bytes=1_000_000, look_seconds=1, grace_ms=100, use_cgroup=False)
+    most = 50_000_000  # a disk has an end
+    session = one_host.started(f"(yes | head -c {most}; echo last; exec sleep 1000) >>$FLEET_SESSION_DIR/{name}", rules)
+    one_host.ended(session)
+    file = one_host.file(session, name)
+    until(lambda: file.stat().st_blocks * 512 < 1_000_000 + 2 * LONGEST_LINE + 4_000_000, "the space")
+    data = file.read_bytes()
+    assert len(data) == most + len(b"last\n")
+    assert data.startswith(b"y\n" * 500_000 + b"y\n" * (LONGEST_LINE // 2))
+    assert data.endswith(b"y\n" * (LONGEST_LINE // 2) + b"last\n")
 
 
 def test_much_output(one_host: SessionHost) -> None:

@@ -7,9 +7,11 @@ import signal
 import threading
 from pathlib import Path
 
+import apsw
+
 from fleet.store.engine import Tx
 from fleet.store.sqlite.reader import SqliteReader
-from fleet.store.sqlite.writer import SqliteWriter
+from fleet.store.sqlite.writer import PAGE, SqliteWriter
 from fleet.store.store import Store
 from fleet.testing.audit import audit
 from fleet.testing.builders import a_task
@@ -17,8 +19,8 @@ from tests.support.children import child
 from tests.support.disks import small_disk
 
 LOG_PAGES = 300
-FRAME = 4096 + 24  # a page and its header
-LONG = "x" * 20_000  # about a dozen pages of the log for each task
+FRAME = PAGE + 24  # a page and its header
+LONG = "x" * 10_000  # about a dozen pages of the log for each task
 
 
 def writer(home: Path) -> SqliteWriter:
@@ -43,7 +45,7 @@ def test_the_log_begins_anew_while_several_write(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    written = 4 * 100 * 2 * len(LONG) // 4096  # in the event, and in the row
+    written = 4 * 100 * 2 * len(LONG) // PAGE  # in the event, and in the row
     assert written > 10 * LOG_PAGES
     assert pages(tmp_path) < 4 * LOG_PAGES
     assert len(stores[0].tasks(None, limit=1000)) == 4 * 100
@@ -75,7 +77,7 @@ def test_a_process_that_writes_on_gives_the_log_its_room_at_once(tmp_path: Path)
     """A supervisor's commits never make the file longer; a command leaves no such file behind."""
     store = Store(writer(tmp_path))
     fill(store, 1)
-    assert pages(tmp_path) < LOG_PAGES // 4
+    assert pages(tmp_path) < LOG_PAGES // 2
     store.join("sup", machine="here", pid=1, seconds=60).result()
     roomy = pages(tmp_path)
     assert roomy > LOG_PAGES
@@ -85,6 +87,24 @@ def test_a_process_that_writes_on_gives_the_log_its_room_at_once(tmp_path: Path)
     assert not (tmp_path / "fleet.db-wal").exists()
     again = Store(writer(tmp_path))
     assert len(again.tasks(None, limit=1000)) == 201
+    again.close()
+
+
+def test_a_database_made_with_larger_pages_keeps_them(tmp_path: Path) -> None:
+    """Earlier versions made pages of 4 KiB; the log's room is counted in the pages that the database has."""
+    before = apsw.Connection(str(tmp_path / "fleet.db"))
+    before.execute("PRAGMA page_size = 4096; PRAGMA journal_mode = wal; CREATE TABLE t (id); DROP TABLE t")
+    before.close()
+    store = Store(writer(tmp_path))
+    store.join("sup", machine="here", pid=1, seconds=60).result()
+    assert (tmp_path / "fleet.db-wal").stat().st_size > LOG_PAGES * (4096 + 24)
+    fill(store, 200)
+    store.close()
+    after = apsw.Connection(str(tmp_path / "fleet.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert after.pragma("page_size") == 4096
+    after.close()
+    again = Store(writer(tmp_path))
+    audit(again)
     again.close()
 
 
@@ -112,7 +132,7 @@ def test_what_a_killed_process_committed_is_found_before_the_zeros(tmp_path: Pat
 
 def test_a_disk_without_that_much_room_keeps_what_it_has(tmp_path: Path) -> None:
     """Where the room does not fit nothing of it is kept: the disk is for what is committed."""
-    with small_disk(tmp_path / "disk", kilobytes=1024) as disk:
+    with small_disk(tmp_path / "disk", kilobytes=512) as disk:
         store = Store(writer(disk))
         store.join("sup", machine="here", pid=1, seconds=60).result()
         assert pages(disk) < LOG_PAGES // 4

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from fleet.errors import HostUnfit, HostUntrusted, TransportError, UsageError
 from fleet.hosts.ssh.address import SshAddress
 from fleet.hosts.ssh.connection import private_folder, socket_folder
 from tests.support import ssh_parent
+from tests.support.children import NOBODY
 from tests.support.programs import need
 from tests.support.session_host import do, lives, processes_with, until
 from tests.support.sshd import Sshd, sshd
@@ -342,5 +344,20 @@ def test_the_folder_of_sockets_is_ours_alone(tmp_path: Path) -> None:
         private_folder(tmp_path / "link")
     assert private_folder(tmp_path / "new").stat().st_mode & 0o777 == 0o700
     assert socket_folder({"XDG_RUNTIME_DIR": "/no/such/place"}) == Path(f"/tmp/fleet-ssh-{os.geteuid()}")
-    assert socket_folder({"XDG_RUNTIME_DIR": "/tmp"}) == Path("/tmp/fleet-ssh")
     assert socket_folder({"XDG_RUNTIME_DIR": str(tmp_path / ("x" * 90))}) == Path(f"/tmp/fleet-ssh-{os.geteuid()}")
+
+
+def test_what_another_user_made_is_not_our_folder_of_sockets(tmp_path: Path) -> None:
+    """Neither a directory of others under our name, nor the runtime directory of whoever called `su`, is used."""
+    with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as runtime:  # names of sockets have little room
+        ours = {"XDG_RUNTIME_DIR": runtime, "HOME": "/home/ana"}
+        assert socket_folder(ours) == Path(runtime) / "fleet-ssh"
+        theirs = Path(runtime, f"fleet-ssh-{os.geteuid()}")
+        theirs.symlink_to(tmp_path)
+        assert socket_folder({"HOME": "/home/ana"}, runtime) == Path("/home/ana/.cache/fleet-ssh")
+        assert socket_folder({"HOME": f"/home/{'x' * 90}"}, runtime) == theirs  # and is refused there
+        theirs.unlink()
+        assert socket_folder({"HOME": "/home/ana"}, runtime) == theirs
+        if os.geteuid() == 0:
+            os.chown(runtime, NOBODY, NOBODY)
+            assert socket_folder(ours) == Path(f"/tmp/fleet-ssh-{os.geteuid()}")

@@ -75,7 +75,7 @@ def spoke(away: Away, uid: str, lines: int) -> bool:
 def once(away: Away, uid: str, lines: int = 20) -> None:
     """It ran once, every line is here once, and it passed."""
     assert not (work(away) / "double").exists()
-    assert (work(away) / "runs").read_text().split() == [f"{uid}.1"]
+    assert (work(away) / "runs").read_text().split() == [away.session(uid)]
     assert spoken(away, uid) == [*(f"line {n}" for n in range(lines)), "the end"]
     task = away.task(uid)
     assert (task.state, task.charged, len(away.store.sessions(task=uid))) == (TaskState.COMPLETED, 0, 1)
@@ -91,7 +91,7 @@ def test_the_supervisor_is_killed(away: Away) -> None:
     (work(away) / "go").touch()
     away.drain()
     once(away, uid)
-    assert away.store.session(f"{uid}.1").epoch == 2
+    assert away.store.session(away.session(uid)).epoch == 2
 
 
 def test_what_it_asked_for_while_nobody_was_there(away: Away) -> None:
@@ -104,7 +104,7 @@ def test_what_it_asked_for_while_nobody_was_there(away: Away) -> None:
         until(lambda: "begun" in spoken(away, uid), "its words")
         process.kill()
     (work(away) / "go").touch()
-    until((away.far / f".fleet/sessions/{uid}.1/exit").exists, "its end")
+    until((away.far / f".fleet/sessions/{away.session(uid)}/exit").exists, "its end")
     until(lambda: not away.left_there(), "the end of its runner")
     away.drain()
     task = away.task(uid)
@@ -138,7 +138,7 @@ def test_it_finishes_while_its_host_cannot_be_reached(away: Away, server: Sshd) 
             await away.until(lambda: "line 19" in spoken(away, uid), "its words")
             await asyncio.to_thread(server.stop)
             (work(away) / "go").touch()
-            await away.until((away.far / f".fleet/sessions/{uid}.1/exit").exists, "its end")
+            await away.until((away.far / f".fleet/sessions/{away.session(uid)}/exit").exists, "its end")
             await away.until(lambda: away.logged("host_silent"), "the silence")
             await asyncio.sleep(4.5)  # longer than it may run, by the supervisor's clock
             assert away.task(uid).state is TaskState.RUNNING
@@ -171,7 +171,7 @@ def test_a_connection_that_hangs_is_not_an_agent_that_does(away: Away, server: S
             await away.until_state(uid, TaskState.COMPLETED)
 
     asyncio.run(hang())
-    assert away.store.session(f"{uid}.1").outcome == "ok"
+    assert away.store.session(away.session(uid)).outcome == "ok"
 
 
 def test_a_host_that_was_restarted(away: Away, server: Sshd) -> None:
@@ -212,11 +212,11 @@ def test_a_session_is_given_up_by_a_person(away: Away, server: Sshd) -> None:
             with away.control() as control:
                 control.steer.abandon(uid, "its host is gone")
             await away.until_state(uid, TaskState.QUEUED)
-            agents = processes_with(f"FLEET_SESSION={uid}.1".encode())
+            agents = processes_with(f"FLEET_SESSION={away.session(uid)}".encode())
             assert agents
             await asyncio.to_thread(server.start)
             supervisor.house.hosts.doubt("builder", "it was away")
-            await away.until(lambda: not processes_with(f"FLEET_SESSION={uid}.1".encode()), "the sweep")
+            await away.until(lambda: not processes_with(f"FLEET_SESSION={away.session(uid)}".encode()), "the sweep")
             (work(away) / "go").touch()
             await away.until_state(uid, TaskState.COMPLETED)
 
@@ -239,7 +239,9 @@ def test_a_host_that_came_back_slow_is_swept_all_the_same(away: Away, server: Ss
             with away.control() as control:
                 control.steer.abandon(uid, "its host is gone")
             await asyncio.to_thread(slow_sh, server, 1)
-            await away.until(lambda: not processes_with(f"FLEET_SESSION={uid}.1".encode()), "the sweep", seconds=60)
+            await away.until(
+                lambda: not processes_with(f"FLEET_SESSION={away.session(uid)}".encode()), "the sweep", seconds=60
+            )
             await away.until(lambda: not away.store.intents(), "the note of it", seconds=60)
             await asyncio.to_thread(server.set_environment, PATH=os.environ["PATH"])
             (work(away) / "go").touch()
@@ -267,7 +269,7 @@ def test_a_silent_host_makes_its_session_stale(tmp_path: Path, server: Sshd, mon
             await asyncio.to_thread(server.stop)
             await away.until(told, "the alert")
             seen = inspect(away.store, uid)
-            host = away.store.session(f"{uid}.1").host
+            host = away.store.session(away.session(uid)).host
             assert (seen.state, seen.stale_reason) == ("running", f"host {host} gives no sign of life")
             assert seen.alert is not None
             assert (seen.alert.kind, status(away.store, away.home).counts["stale"]) == ("stale", 1)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from fleet.errors import TransportError
+from fleet.hosts.facts import HostState
+from fleet.hosts.follower import Follower
 from fleet.hosts.lines import Read
 from fleet.hosts.local import LocalTransport
 from fleet.hosts.session import HostedSession
@@ -19,7 +21,7 @@ from fleet.hosts.watch import LocalWatch
 from fleet.hosts.watcher import Frame, Frames, Watcher
 from tests.support.followers import each_line, lines_of, running
 from tests.support.leftovers import LEFT
-from tests.support.session_host import LEFT_SECONDS, SessionHost, do, processes_with, until
+from tests.support.session_host import LEFT_SECONDS, SessionHost, do, kill, processes_with, until
 from tests.support.sshd import Sshd, busybox_sh, sshd
 
 SIMPLE_DD = """#!/bin/sh
@@ -314,7 +316,113 @@ def one(tmp_path: Path) -> Iterator[SessionHost]:
     LEFT.end_within(LEFT_SECONDS, host.root)
 
 
+# an agent that is gone
+
+
+AGENTS = ("exec sleep 1000", "exec sleep 1000", "true")
+
+
+async def vanishes(host: SessionHost, follower: Follower, sessions: list[HostedSession]) -> None:
+    """Two silent agents are followed: of one the runner alone is killed, of the other both processes."""
+    orphan, lost, brief = sessions
+    pids = {session: int(host.file(session, "pid").read_text().split()[1]) for session in (orphan, lost)}
+    followed = {session: follower.follow(session, cursor=0, requests=0) for session in (orphan, lost)}
+    ended = follower.follow(brief, cursor=0, requests=0)
+    assert not followed[lost].vanished()
+    kill(host.runner(orphan))
+    kill(host.runner(lost))
+    kill(pids[lost])
+    while not followed[lost].vanished():
+        await followed[lost].changed(1.0)
+    while await ended.exit() is None:
+        await ended.changed(1.0)
+    assert not followed[orphan].vanished()  # it goes on, and is judged by what it says
+    assert not ended.vanished()  # it left a record
+    assert (await lost.observe()).state is HostState.GONE
+    kill(pids[orphan])
+    while not followed[orphan].vanished():
+        await followed[orphan].changed(1.0)
+    for each in (*followed.values(), ended):
+        each.close()
+    assert (await brief.observe()).state is HostState.EXITED
+
+
+def test_an_agent_that_is_gone_over_there_is_told(host: SessionHost) -> None:
+    """The channel tells by itself that neither an agent nor its runner lives, though nobody saw its end."""
+    sessions = [host.started(script) for script in AGENTS]
+
+    async def scene() -> None:
+        async with running(Watcher(host.transport, str(host.root))) as watcher:
+            await vanishes(host, watcher, sessions)
+
+    do(scene())
+
+
+def test_an_agent_that_is_gone_here_is_seen(one: SessionHost) -> None:
+    """On this machine the same is seen without a process."""
+    sessions = [one.started(script) for script in AGENTS]
+
+    async def scene() -> None:
+        await vanishes(one, LocalWatch(), sessions)
+
+    do(scene())
+
+
+def test_an_agent_of_another_boot_is_gone(one: SessionHost) -> None:
+    """After a reboot the numbers of processes are others': it is not taken to live for one of them."""
+    session = one.started("exec sleep 1000")
+    for name in ("pid", "claim"):
+        words = one.file(session, name).read_text().split()
+        one.file(session, name).write_text(" ".join([*words[:3], "another-boot", *words[4:]]) + "\n")
+
+    async def here() -> bool:
+        followed = LocalWatch().follow(session, cursor=0, requests=0)
+        seen = followed.vanished()
+        followed.close()
+        return seen
+
+    async def there() -> None:
+        async with running(Watcher(one.transport, str(one.root))) as watcher:
+            followed = watcher.follow(session, cursor=0, requests=0)
+            while not followed.vanished():
+                await followed.changed(1.0)
+
+    assert do(here())
+    do(there())
+    kill(one.runner(session))
+    kill(int(one.file(session, "pid").read_text().split()[1]))
+
+
 # when the channel breaks
+
+
+class Odd(LocalTransport):
+    """A transport that raises once what no transport may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raised = 0
+
+    async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
+        if not self.raised:
+            self.raised += 1
+            raise ZeroDivisionError("nobody expects it")
+        async for chunk in super().stream(argv):
+            yield chunk
+
+
+def test_what_nobody_expected_of_a_channel_is_told_and_ends_nobody(one: SessionHost) -> None:
+    """It breaks the channel as any other error, and the channel is opened again: each line is read."""
+    session = one.started(COUNT.format(20))
+    told: list[str] = []
+
+    async def scene() -> list[bytes]:
+        watcher = Watcher(Odd(), str(one.root), log=lambda _, error: told.append(error))
+        async with running(watcher):
+            return [line.data for line in await lines_of(watcher.follow(session, cursor=0, requests=0))]
+
+    assert do(scene()) == numbered(20)
+    assert told == ["ZeroDivisionError: nobody expects it"]
 
 
 def break_again_and_again(act: Callable[[], object], times: int) -> Callable[[], object]:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from fleet.config.clock import utc_ms
 from fleet.config.load import load
 from fleet.hosts.machine import local_host
 from fleet.model.states import Result, TaskState
 from fleet.model.terms import Terms
 from fleet.projections.why import why
-from fleet.supervisor.house import now_ms
 from fleet.supervisor.pruner import Pruned, Pruner
 from tests.support.away import Away
 from tests.support.session_host import processes_with
@@ -48,7 +48,7 @@ def test_a_task_runs_there_to_its_receipt(away: Away) -> None:
     (session,) = away.store.sessions(task=uid)
     assert (task.state, receipt.result) == (TaskState.COMPLETED, Result.PASS)
     assert (session.host, session.worker) == ("builder", "builder#1")
-    assert [said["text"] for said in away.said(uid)] == [far, f"{far}/.fleet/sessions/{uid}.1", "noted", "done"]
+    assert [said["text"] for said in away.said(uid)] == [far, f"{far}/.fleet/sessions/{session.id}", "noted", "done"]
     assert [remark.text for remark in away.store.comments(uid)] == ["from afar"]
 
 
@@ -134,9 +134,9 @@ def test_the_artifact_directory_goes_there_and_comes_back(away: Away) -> None:
     uid = away.add(command=script, capabilities=("gpu",), terms=terms)
     away.drain()
     kept = away.home.task_dir(uid) / "artifacts"
-    assert (kept / "PLAN_AND_STATUS.md").read_text() == f"step {uid}.1\nstep {uid}.2\n"
+    assert (kept / "PLAN_AND_STATUS.md").read_text() == f"step {away.session(uid)}\nstep {away.session(uid, 2)}\n"
     assert (kept / "deep/zeros").read_bytes() == bytes(200_000)
-    assert f"step {uid}.1" in [said["text"] for said in away.said(uid)]
+    assert f"step {away.session(uid)}" in [said["text"] for said in away.said(uid)]
     receipt = away.store.receipts(task=uid)[-1]
     assert (receipt.result, away.task(uid).state) == (Result.PASS, TaskState.COMPLETED)
     refs = {(ref.place, ref.path): ref for ref in receipt.artifacts}
@@ -162,7 +162,7 @@ def test_an_artifact_that_becomes_a_directory_holds_nothing_up(away: Away) -> No
     away.drain()
     assert away.task(uid).state is TaskState.COMPLETED
     kept = away.home.task_dir(uid) / "artifacts"
-    assert ((kept / "out").read_text(), (kept / long).read_text()) == ("flat\n", f"{uid}.3\n")
+    assert ((kept / "out").read_text(), (kept / long).read_text()) == ("flat\n", f"{away.session(uid, 3)}\n")
     assert [each["files"] for each in away.logged("artifacts_not_brought_back")] == [["out/file"], ["out/file"]]
     assert [each["files"] for each in away.logged("artifacts_not_sent")] == [["out"]]
     receipt = away.store.receipts(task=uid)[-1]
@@ -196,7 +196,7 @@ def test_a_worktree_over_there(away: Away) -> None:
     terms = Terms(isolation="worktree")
     uid = away.add(command="pwd; echo x >made; ls", capabilities=("gpu",), terms=terms)
     away.drain()
-    assert [said["text"] for said in away.said(uid)] == [f"{far}/.fleet/worktrees/{uid}", "made"]
+    assert [said["text"] for said in away.said(uid)] == [f"{far}/.fleet/worktrees/{away.there(uid)}", "made"]
     assert not (far / "made").exists()
     assert away.task(uid).state is TaskState.COMPLETED
 
@@ -211,8 +211,8 @@ def test_old_sessions_are_forgotten_there_too(away: Away) -> None:
     async def pruned() -> Pruned:
         async with away.supervising() as supervisor:
             await away.until_state(uid, TaskState.COMPLETED)
-            assert (far / ".fleet/sessions" / f"{uid}.1").is_dir()
-            return await Pruner(supervisor.house, tuple, clock=lambda: now_ms() + 3 * 86_400_000).run_once()
+            assert (far / ".fleet/sessions" / away.session(uid)).is_dir()
+            return await Pruner(supervisor.house, tuple, clock=lambda: utc_ms() + 3 * 86_400_000).run_once()
 
     assert asyncio.run(pruned()).sessions == 1
     assert [path.name for path in (far / ".fleet/sessions").glob("[!.]*")] == ["of-another-home.1"]
@@ -228,9 +228,9 @@ def test_a_host_that_fails_while_it_is_pruned_is_asked_again(away: Away) -> None
     async def pruned() -> list[int]:
         async with away.supervising() as supervisor:
             await away.until_state(uid, TaskState.COMPLETED)
-            directory = far / ".fleet/sessions" / f"{uid}.1"
+            directory = far / ".fleet/sessions" / away.session(uid)
             await away.until(lambda: not processes_with(os.fsencode(directory)), "the end of its runner")
-            pruner = Pruner(supervisor.house, tuple, clock=lambda: now_ms() + 3 * 86_400_000)
+            pruner = Pruner(supervisor.house, tuple, clock=lambda: utc_ms() + 3 * 86_400_000)
             (directory / "runner.sh").rename(far / "runner.sh")
             (directory / "runner.sh").write_text("exit 1\n")
             first = await pruner.run_once()
@@ -239,4 +239,4 @@ def test_a_host_that_fails_while_it_is_pruned_is_asked_again(away: Away) -> None
 
     assert asyncio.run(pruned()) == [0, 1]
     (told,) = away.logged("prune_failed")
-    assert (told["host"], told["session"]) == ("builder", f"{uid}.1")
+    assert (told["host"], told["session"]) == ("builder", away.session(uid))

@@ -241,6 +241,23 @@ def test_an_agent_remarks_and_looks(inside: InHouse) -> None:
     assert any(said.get("text") == f"id: {uid}" for said in inside.said(uid))
 
 
+def test_how_much_a_context_holds_may_be_said_in_the_settings(inside: InHouse) -> None:
+    """Of a coder that Fleet knows, too: a session is ended when that is nearly full."""
+    with inside.home.toml.open("a") as file:
+        file.write("[coders.scripted]\ncontext_limit = 1000\n")
+    uid = inside.add({"context": 950}, {"hang": True})
+
+    async def work() -> None:
+        async with inside.supervising():
+            await inside.until(lambda: len(inside.store.sessions(task=uid)) > 1, "its second session")
+            with inside.control() as control:
+                control.steer.stop(uid, "seen enough")
+            await inside.until_state(uid, TaskState.CANCELLED)
+
+    asyncio.run(work())
+    assert inside.store.sessions(task=uid)[0].outcome == "context"
+
+
 def test_a_full_context_goes_on_in_a_fresh_session(inside: InHouse) -> None:
     """A session whose context is nearly full is ended; the task goes on in another, uncharged."""
     uid = inside.add({"context": 190_000}, {"hang": True})

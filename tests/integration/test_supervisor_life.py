@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.coders.scripted import Scripted
 from fleet.config import secrets
 from fleet.errors import FleetError, StoreBusy, StoreUnreachable
 from fleet.model.reach import Reach
 from fleet.model.run import NewRun, Run, RunWorker
+from fleet.model.session import Fence, Progress, task_of
 from fleet.model.states import SessionState, TaskState
 from fleet.policy.limits import used_by
 from fleet.store import taskfile
@@ -71,17 +71,17 @@ def test_a_supervisor_that_leaves_hands_its_agents_to_the_next(inside: InHouse) 
 
 
 def test_time_in_which_nobody_saw_that_an_agent_had_ended_is_not_its_own(inside: InHouse) -> None:
-    """An agent that ends while there is no supervisor has run until its host says that it ended, and no longer."""
-    uid = inside.add(command=WAITS)
+    """An agent that ends while there is no supervisor has run for as long as its host says, whatever the clock does."""
+    uid, ran = inside.add(command=WAITS), list[int]()
 
     async def work() -> None:
         async with inside.supervising():
             await inside.until(lambda: running(inside) == 1, "an agent")
         go(inside, uid)
         record = await inside.until(lambda: [*inside.home.path.rglob(f"{uid}.*/exit")], "the record of its end")
-        long_ago = (
-            inside.store.sessions()[0].claimed_at / 1000 - 3600
-        )  # as if its clock had been set: it is not negative
+        (line,) = [line for line in record[0].read_text().splitlines() if line.startswith("ran=")]
+        ran.append(int(line[4:]))
+        long_ago = inside.store.sessions()[0].claimed_at / 1000 - 3600  # as if the clock had been set meanwhile
         os.utime(record[0], (long_ago, long_ago))
         async with inside.supervising():
             await inside.until_state(uid, TaskState.COMPLETED)
@@ -89,7 +89,8 @@ def test_time_in_which_nobody_saw_that_an_agent_had_ended_is_not_its_own(inside:
     asyncio.run(work())
     (session,) = inside.store.sessions(task=uid)
     (receipt,) = inside.store.receipts(task=uid)
-    assert (session.ran_ms, receipt.duration_ms, used_by([session]).running_ms) == (0, 0, 0)
+    assert ran[0] > 0
+    assert [session.ran_ms, receipt.duration_ms, used_by([session]).running_ms] == ran * 3
 
 
 def test_agents_that_are_stopped_with_their_supervisor_cost_nothing(inside: InHouse) -> None:
@@ -334,22 +335,103 @@ def test_a_drain_ends_though_a_task_waits_for_a_person(inside: InHouse) -> None:
     assert inside.task(later).state is TaskState.FAILED
 
 
-class Unreadable(Scripted):
-    """A coder with a fault."""
+class Faulty:
+    """A store with a fault that nobody expects, in what it does for one task."""
 
-    def parse(self, state: Any, line: bytes) -> Any:
-        raise ZeroDivisionError("a fault in a coder")
+    def __init__(self, store: Store, uid: str) -> None:
+        self._store, self._uid = store, uid
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def record(self, fence: Fence, progress: Progress) -> Any:
+        if task_of(fence.session) == self._uid:
+            raise ZeroDivisionError("a fault of our own")
+        return self._store.record(fence, progress)
 
 
-def test_a_fault_in_a_session_is_never_silent(inside: InHouse) -> None:
-    """An exception that nobody expected ends the supervisor, is raised and is logged; the agents stay for the next."""
-    inside.add({"say": "hello"})
+def test_a_fault_in_a_session_is_never_silent_and_ends_nobody_else(inside: InHouse) -> None:
+    """What nobody expected is logged with its place, and its task waits for a person; the supervisor does the others,
+    and whoever comes next finds nothing that would end it."""
+    faulty, sound = inside.add({"say": "hello"}), inside.add({"say": "hello"})
 
-    with pytest.raises(ZeroDivisionError):
-        inside.drain(_coders={"scripted": Unreadable()})
-    assert "a fault in a coder" in inside.logged("supervisor_failed")[0]["error"]
+    async def work() -> None:
+        house = inside.house()
+        house.store = Faulty(house.store, faulty)  # type: ignore[assignment]
+        async with asyncio.timeout(20):
+            await Supervisor(house, drain=True).run()
+        house.store.close()
+
+    asyncio.run(work())
+    block = inside.task(faulty).block
+    assert block is not None
+    assert "ZeroDivisionError: a fault of our own (test_supervisor_life.py" in block.text
+    assert inside.task(sound).state is TaskState.COMPLETED
+    (logged,) = inside.logged("session_failed")
+    assert "in record" in "".join(logged["traceback"])
+    with inside.control() as control:
+        control.answer(faulty, "mended")
     inside.drain()
-    assert [task.state for task in inside.store.tasks()] == [TaskState.COMPLETED]
+    assert inside.task(faulty).state is TaskState.COMPLETED
+
+
+@pytest.mark.parametrize("times", [1, 100])
+def test_a_fault_in_a_round_is_never_silent(inside: InHouse, times: int) -> None:
+    """It is logged with its place and the next round is tried; where it stays, it ends the supervisor and is raised."""
+    uid = inside.add({"say": "hello"})
+
+    async def work() -> None:
+        house = inside.house()
+        claim, faults = house.store.claim, iter(range(times))
+
+        def faulty(*args: Any) -> Any:
+            if next(faults, None) is not None:
+                raise ZeroDivisionError("a fault of our own")
+            return claim(*args)
+
+        house.store.claim = faulty  # type: ignore[method-assign,assignment]
+        try:
+            async with asyncio.timeout(20):
+                await Supervisor(house, drain=True).run()
+        finally:
+            house.store.close()
+
+    if times == 1:
+        asyncio.run(work())
+        assert inside.task(uid).state is TaskState.COMPLETED
+    else:
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(work())
+        assert inside.logged("supervisor_failed")
+    assert "in faulty" in "".join(inside.logged("round_failed")[0]["traceback"])
+
+
+def test_a_claim_whose_answer_was_lost_is_found_again(inside: InHouse) -> None:
+    """A session that the store gave us, though we were not told, is gone on with: it waits for nobody else."""
+    uid = inside.add({"say": "hello"})
+
+    async def work() -> None:
+        house = inside.house()
+        claim = house.store.claim
+        lost: list[Any] = []
+
+        async def unheard(*args: Any) -> Any:
+            claimed = await claim(*args)
+            if claimed and not lost:
+                lost.append(claimed)
+                raise StoreUnreachable("the connection broke")
+            return claimed
+
+        house.store.claim = unheard  # type: ignore[method-assign,assignment]
+        try:
+            async with asyncio.timeout(20):
+                await Supervisor(house, drain=True).run()
+        finally:
+            house.store.close()
+
+    asyncio.run(work())
+    assert inside.task(uid).state is TaskState.COMPLETED
+    assert inside.logged("session_found")
 
 
 def test_a_fault_in_the_lease_keeper_is_never_silent(inside: InHouse) -> None:

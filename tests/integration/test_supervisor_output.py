@@ -104,6 +104,20 @@ def test_an_agent_that_prints_without_end_is_ended(inside: InHouse, where: str) 
         assert inside.said(uid)[-1] == {"kind": "text", "text": stdout.read_text().split()[-1]}
 
 
+@pytest.mark.parametrize("where", ["", " >&2"])
+def test_what_prints_as_fast_as_it_can_gets_no_grace(inside: InHouse, where: str) -> None:
+    """It is deaf to being asked to end, and would fill the disk meanwhile; the space it took is given back."""
+    inside.set(grace_seconds=60)
+    uid = inside.add(command=f"trap '' INT TERM; yes{where}", terms=Terms(max_output_mb=1))
+    inside.drain()
+    assert inside.task(uid).reason == "it printed more than 1 MB (max_output_mb)"
+    (session,) = inside.store.sessions(task=uid)
+    for name in ("stdout", "stderr"):
+        assert (inside.home.sessions / session.id / name).stat().st_blocks * 512 < 5_000_000 + 2 * LONGEST_LINE
+    if not where:
+        assert inside.said(uid)[-1] == {"kind": "text", "text": "y"}
+
+
 def test_who_was_faster_makes_no_difference(inside: InHouse) -> None:
     """An agent that ended well before it was seen to have printed too much does not pass either."""
     inside.set(max_output_mb=1)

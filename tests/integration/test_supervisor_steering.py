@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from fleet.model.run import NewRun
 from fleet.model.states import RunState, SessionState, TaskState
 from fleet.model.task import Task
 from fleet.model.terms import Terms
+from fleet.store.store import Store
+from fleet.supervisor.supervisor import Supervisor
 from fleet.testing.builders import a_task
 from tests.support.inhouse import InHouse
 
@@ -156,6 +159,55 @@ def test_a_session_is_given_up(inside: InHouse) -> None:
     assert exited
 
 
+DEAF = """trap '' INT TERM
+if [ -e pid ] && kill -0 "$(cat pid)" 2>/dev/null; then touch twice; fi
+echo $$ >pid; echo hello; until [ -e "$FLEET_TASK_DIR/go" ]; do sleep 0.05; done"""
+
+
+class GivenUp:
+    """A store in which a person gives a session up after the supervisor looked at what is asked, before it claims."""
+
+    def __init__(self, store: Store, give_up: Callable[[], bool]) -> None:
+        self._store, self._give_up = store, give_up
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def claim(self, *given: Any) -> Any:
+        self._give_up()
+        return self._store.claim(*given)
+
+
+def test_what_is_given_up_just_before_a_claim_does_not_run_twice(inside: InHouse, tmp_path: Path) -> None:
+    """It falls between the look at what people ask and the claim: the next agent begins after the last is gone."""
+    inside.set(max_concurrent=2, grace_seconds=3)  # twice that is longer than anybody else would wait for it
+    uid = inside.add(command=DEAF, cwd=str(tmp_path))
+
+    def give_up() -> bool:
+        if len(inside.store.sessions(task=uid)) != 1 or not speaking(inside):
+            return False
+        with inside.control() as control:
+            control.steer.abandon(uid, "the host is gone")
+        return True
+
+    async def work() -> None:
+        house = inside.house()
+        house.store = GivenUp(house.store, give_up)  # type: ignore[assignment]
+        supervisor = Supervisor(house)
+        running = asyncio.get_running_loop().create_task(supervisor.run())
+        await inside.until((inside.home.sessions / f"{uid}.2" / "pid").exists, "another agent")
+        (inside.home.task_dir(uid) / "go").touch()
+        await inside.until_state(uid, TaskState.COMPLETED)
+        supervisor.stop()
+        await running
+        house.store.close()
+
+    asyncio.run(work())
+    assert [found.outcome for found in inside.store.sessions(task=uid)] == ["abandoned", "ok"]
+    assert (tmp_path / "pid").exists()
+    assert not (tmp_path / "twice").exists()
+
+
 def test_what_nobody_followed_is_swept_by_the_next_supervisor(inside: InHouse) -> None:
     """A session that was given up while no supervisor ran does not live on beside the new one."""
     uid = inside.add(command=WAITS)
@@ -185,7 +237,7 @@ def test_a_run_is_stopped(inside: InHouse) -> None:
         async with inside.supervising():
             await inside.until(lambda: speaking(inside), "an agent")
             with inside.control() as control:
-                stopped = control.steer.stop_run(str(one.run)[:-1], "enough")
+                stopped = list(control.steer.stop_run(str(one.run)[:-1], "enough"))
             assert [type(each) for each in stopped] == [Task, Intent]
             await inside.until_state(one.uid, TaskState.CANCELLED)
             await inside.until_state(other, TaskState.COMPLETED)
@@ -198,4 +250,4 @@ def test_a_run_is_stopped(inside: InHouse) -> None:
     assert kinds == ["run.created", "run.stopping", "run.ended", "alert.raised"]
     assert events[1].by == "ana"
     with inside.control() as control:
-        assert control.steer.stop_run(str(one.run), "again") == []
+        assert list(control.steer.stop_run(str(one.run), "again")) == []

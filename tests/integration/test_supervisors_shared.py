@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fleet.errors import LeaseLost
 from fleet.model.task import Task, TaskEdit
 from fleet.store import rows
 from fleet.store.engine import Tx
+from fleet.store.store import Store
 from fleet.supervisor.guard import Guard, guard, holders
+from fleet.supervisor.rescuer import Rescuer
 from fleet.testing.audit import audit
 from fleet.testing.builders import DEFAULTS, a_task, slots
 from tests.support.session_host import processes_with, until
@@ -23,6 +28,7 @@ from tests.support.stores import PostgresStores
 from tests.support.supervised import Campaign
 
 LEASE_SECONDS = 30  # of a supervisor that nobody told otherwise
+DAY_MS = 86_400_000
 
 
 @pytest.fixture
@@ -114,6 +120,69 @@ def test_who_hangs_in_a_transaction_holds_nobody_up_for_longer_than_a_lease(post
     writer.join(30)
     assert len(tries) == 2
     audit(other)
+
+
+class Watcher:
+    """Supervisor `two` of a home, as far as it watches the others; its steady clock goes on by hand."""
+
+    def __init__(self, store: Store, home: Path) -> None:
+        self.said: list[str] = []
+        self._now = 0
+        house: Any = SimpleNamespace(
+            store=store,
+            home=SimpleNamespace(path=home),
+            name="two",
+            place="there",
+            alone=False,
+            lease_seconds=LEASE_SECONDS,
+            only=None,
+            log=lambda event, **fields: self.said.append(f"{event} {fields.get('supervisor')}"),
+        )
+        self._rescuer = Rescuer(house, lambda _: None, (), clock=lambda: self._now)
+
+    def look(self, *, after_seconds: float = 0) -> None:
+        """Once, when so much time has passed."""
+        self._now += int(after_seconds * 1000)
+        asyncio.run(self._rescuer.run_once())
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("ahead_ms", [-DAY_MS, DAY_MS])
+def test_a_lease_is_not_taken_by_a_clock_that_was_set(
+    postgres_stores: PostgresStores, tmp_path: Path, ahead_ms: int
+) -> None:
+    """A database's clock that is set, either way, makes a lease look ended. Who lives has it back before another who
+    watches says that it is gone; who does not live loses it, and does not have it for as long as the clock was set."""
+    ours, theirs = postgres_stores.open(), postgres_stores.open()
+    ours.join("one", machine="here", pid=1, seconds=LEASE_SECONDS).result()
+    theirs.join("two", machine="there", pid=2, seconds=LEASE_SECONDS).result()
+    watcher = Watcher(theirs, tmp_path)
+    for gone in (False, True):
+        postgres_stores.set_lease("one", theirs.now() + ahead_ms)
+        watcher.look()
+        watcher.look(after_seconds=0.4 * LEASE_SECONDS)
+        assert watcher.said == []
+        if not gone:
+            ours.renew("one", seconds=LEASE_SECONDS).result()
+        watcher.look(after_seconds=0.4 * LEASE_SECONDS)
+        assert watcher.said == ["supervisor_gone one"] * gone
+    with pytest.raises(LeaseLost):
+        ours.renew("one", seconds=LEASE_SECONDS).result()
+
+
+@pytest.mark.postgres
+def test_who_died_beside_us_is_not_waited_for(postgres_stores: PostgresStores, tmp_path: Path) -> None:
+    """Of a supervisor of our own home here, the lock of its process tells at once whether it lives."""
+    store = postgres_stores.open()
+    for name in ("one", "two"):
+        store.join(name, machine="there", pid=1, seconds=LEASE_SECONDS).result()
+    postgres_stores.set_lease("one", 0)
+    watcher = Watcher(store, tmp_path)
+    with guard(tmp_path, "one", alone=False):
+        watcher.look()
+        assert watcher.said == []
+    watcher.look()
+    assert watcher.said == ["supervisor_gone one"]
 
 
 def test_a_lock_says_who_holds_it_and_ends_with_its_holder(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -95,6 +96,8 @@ def test_what_is_seen(home: Home, store: Store, name: str, size: tuple[int, int]
             wanted = file.read_text()
             shown = await until(pilot, lambda text: picture(text) == wanted)
             assert shown.startswith("fleet top 1 supervisor | 0 completed")
+            if size[0] > 40:
+                await until(pilot, lambda text: bool(re.match(r"fleet top .* \| today (?!unknown *\|)", text)))
 
     do(scene)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fleet.model.session import name_there
 from tests.support.inhouse import InHouse
 from tests.support.session_host import processes_with
 from tests.support.sshd import Sshd
@@ -57,6 +58,14 @@ class Away(InHouse):
         self.tables.append(table("hosts", {"name": name, **reach(self.server, place, **fields)}))
         self.set()
         return str(place)
+
+    def session(self, uid: str, number: int = 1) -> str:
+        """The id of a task's session over there."""
+        return self.store.sessions(task=uid)[number - 1].id
+
+    def there(self, uid: str) -> str:
+        """What a task is called over there."""
+        return name_there(self.session(uid))
 
     def places(self) -> list[Path]:
         return [*super().places(), self.far]

@@ -172,10 +172,15 @@ def busybox_sh(server: Sshd) -> None:
 
 def slow_sh(server: Sshd, seconds: float) -> None:
     """From now on every `sh` takes its time over there before it begins."""
-    place = server.directory / "slow"
+    shadow(server, "sh", f'sleep {seconds}\nexec /bin/sh "$@"')
+
+
+def shadow(server: Sshd, name: str, script: str) -> None:
+    """From now on a program over there is this script."""
+    place = server.directory / f"shadow-{name}"
     place.mkdir()
-    program = place / "sh"
-    program.write_text(f'#!/bin/sh\nsleep {seconds}\nexec /bin/sh "$@"\n')
+    program = place / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     server.set_environment(PATH=f"{place}:{os.environ['PATH']}")
 

@@ -6,6 +6,7 @@ import itertools
 import time
 from pathlib import Path
 
+from fleet.config.clock import utc_ms
 from fleet.store.postgres.engine import PostgresEngine
 from fleet.store.sqlite.writer import SqliteWriter
 from fleet.store.store import Store
@@ -20,7 +21,7 @@ class _Clock:
         self.skipped_ms = 0
 
     def __call__(self) -> int:
-        return time.time_ns() // 1_000_000 + self.skipped_ms
+        return utc_ms() + self.skipped_ms
 
 
 class SqliteStores:
@@ -81,10 +82,14 @@ class PostgresStores:
         self._clock.skipped_ms += int(seconds * 1000)
 
     def end_lease(self, store: Store, supervisor: str) -> None:
+        self.set_lease(supervisor, 0)
+
+    def set_lease(self, supervisor: str, until: int) -> None:
+        """As if the clock of the database had been set."""
         import psycopg
 
         with psycopg.connect(self.url, options=f"-c search_path={self.schema}") as connection:
-            connection.execute("UPDATE supervisors SET lease_until = 0 WHERE id = %s", (supervisor,))
+            connection.execute("UPDATE supervisors SET lease_until = %s WHERE id = %s", (until, supervisor))
 
     def close(self) -> None:
         for store in self._opened:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.cli.screen.drawing import cut, drawn
+from fleet.cli.screen.drawing import cut, drawn, title_line
 from fleet.cli.words import cells
 from fleet.model.states import TaskState
 from fleet.projections.board import Board, Running
+from fleet.projections.cost import Cost, CostLine
 from fleet.projections.status import COUNTED
 
 NOW = 1_800_000_000_000
@@ -70,3 +71,23 @@ def test_times_go_on_between_looks() -> None:
     """How long it runs and is silent is counted from what was seen, by the clock of whoever draws."""
     (line,) = [line.text for line in drawn(BOARD, width=80, now=NOW) if line.task]
     assert line.split()[2:7] == ["1m30s", "40s", "50%", "12M", "$0.0050"]
+
+
+@pytest.mark.parametrize(
+    ("total", "running", "words"),
+    [
+        (CostLine(name="total", cost_microusd=0), CostLine(name="running"), "today $0.00"),
+        (CostLine(name="total", sessions=2, cost_microusd=1_250_000), CostLine(name="running"), "today $1.25"),
+        (
+            CostLine(name="total", sessions=3, unpriced=1, cost_microusd=1_250_000),
+            CostLine(name="running", sessions=1, unpriced=1),
+            "today > $1.25, running unknown",
+        ),
+    ],
+)
+def test_what_was_spent_is_in_the_title(total: CostLine, running: CostLine, words: str) -> None:
+    """What was not told is said not to be known, also where nothing could be asked."""
+    spent = Cost(by="coder", since=0, until=NOW, days=(), lines=[], total=total, running=running)
+    alone = "fleet top no supervisor is running: fleet run | 0 completed, 0 failed"
+    assert title_line(BOARD, spent, 120) == f"{alone} | {words} | /home"
+    assert title_line(BOARD, None, 120) == f"{alone} | today unknown | /home"

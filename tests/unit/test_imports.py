@@ -18,17 +18,17 @@ MODEL = (
     *("session", "states", "supervisor", "task", "terms", "worker"),
 )
 CONFIG = (
-    *("environment", "files", "home", "load", "settings"),
+    *("clock", "environment", "files", "home", "load", "settings"),
     *("section", "machines", "pools", "alerting", "serving"),
 )
 SHARED = {
-    *("fleet", "fleet.errors", "fleet.front", "fleet.front.local", "fleet.front.looks"),
+    *("fleet", "fleet.errors", "fleet.front", "fleet.front.local", "fleet.front.local_looks"),
     *("fleet.wiring", "fleet.wiring.named", "fleet.wiring.stores"),
     *("fleet.cli", "fleet.cli.app", "fleet.cli.commands", "fleet.cli.context", "fleet.cli.parsing"),
     *("fleet.config", *(f"fleet.config.{name}" for name in CONFIG)),
     *("fleet.model", *(f"fleet.model.{name}" for name in MODEL)),
     *("fleet.projections", "fleet.projections.queue", "fleet.store"),
-    *(f"fleet.store.{name}" for name in ("asks", "clock", "engine", "leases", "migrate", "reads", "rows", "sqlite")),
+    *(f"fleet.store.{name}" for name in ("asks", "engine", "leases", "migrate", "reads", "rows", "sqlite")),
     *(f"fleet.store.sqlite.{name}" for name in ("counts", "faults", "reader", "tx")),
 }
 OURS = {

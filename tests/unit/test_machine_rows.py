@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fleet.cli.machine_table import row
-from fleet.cli.words import now_ms
+from fleet.config.clock import utc_ms
 from fleet.config.machines import Host as Declared
 from fleet.model.host import Host
 from fleet.projections.machines import Machine, seen_last
@@ -18,7 +18,7 @@ COLUMNS = 70  # before the note, with names of 30
 
 def note(*, recalls: bool = True, **known: Any) -> str:
     """Of a machine of which this is known; moments are given in hours before now."""
-    now = now_ms()
+    now = utc_ms()
     known |= {name: now - known[name] * HOUR_MS for name in ("since", "probed_at", "answered_at") if name in known}
     machine = Machine(name="a-b-1", api_name="x", kind="sprite", team="a", role="b", status="up", **known)
     return row(machine, 30, recalls=recalls)[COLUMNS:]

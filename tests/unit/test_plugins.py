@@ -33,6 +33,7 @@ def test_a_name_that_nobody_registered(tmp_path: Path, monkeypatch: pytest.Monke
         ("import a_library_that_is_not_there", "ModuleNotFoundError: No module named 'a_library_that_is_not_there'"),
         ("class Made:\n    def __init__(self):\n        raise RuntimeError('no key')\n", "RuntimeError: no key"),
         ("class Other: ...\n", "AttributeError: module"),
+        ("raise SystemExit(3)\n", "SystemExit: 3"),
     ],
 )
 def test_a_broken_plugin_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, why: str) -> None:

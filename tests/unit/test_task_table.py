@@ -51,3 +51,13 @@ def test_a_mark_that_a_terminal_cannot_show_is_left_out() -> None:
         console.print(task_table([a_line(title="x" * 200)], 80, marks=False))
     assert drawn.get().isascii()
     assert len(drawn.get().splitlines()) == 2
+
+
+def test_a_row_steers_no_terminal_and_fools_nobody() -> None:
+    """Whatever stands in a task: what would draw, reorder or hide is seen as that."""
+    console = Console(width=200, highlight=False, color_system=None)
+    bad = "a\x1b[2J\u202eb\u200bc"
+    with console.capture() as drawn:
+        console.print(task_table([a_line(title=bad, coder=bad, model=bad, cwd=bad)], 200))
+    assert drawn.get().count("a\ufffd[2J\ufffdb\ufffdc") == 4
+    assert not {"\x1b", "\u202e", "\u200b"} & set(drawn.get())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.cli.words import ago, aligned, count, now_ms, span, when
+from fleet.cli.words import REORDERING, STEERING, UNSEEN, ago, aligned, cells, count, escaped, printable, span, when
+from fleet.config.clock import utc_ms
 
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 
@@ -54,10 +56,10 @@ def test_counts() -> None:
 
 def test_moments() -> None:
     """A moment is told to the second, and how long ago it was from now on."""
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", when(now_ms()))
-    assert ago(now_ms()) == "0s ago"
-    assert ago(now_ms() - 3 * HOUR) == "3h00m ago"
-    assert ago(now_ms() + HOUR) == "0s ago"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", when(utc_ms()))
+    assert ago(utc_ms()) == "0s ago"
+    assert ago(utc_ms() - 3 * HOUR) == "3h00m ago"
+    assert ago(utc_ms() + HOUR) == "0s ago"
 
 
 def test_rows_are_aligned() -> None:
@@ -66,3 +68,40 @@ def test_rows_are_aligned() -> None:
     assert aligned(rows) == ["NAME  COST", "日本  7", "a     1,000"]
     assert aligned(rows, right=True) == ["NAME   COST", "日本      7", "a     1,000"]
     assert aligned([]) == []
+
+
+@pytest.mark.parametrize("code", [*STEERING, *REORDERING, *UNSEEN, 0x200E, 0x200F, 0x61C, 0x200C, 0x200D, 0xE0041])
+def test_what_fools_a_reader_is_seen(code: int) -> None:
+    """What steers, reorders or hides stands for itself nowhere in a plain text, and each is shown as one character."""
+    assert printable(f"fleet-{chr(code)}abc") == "fleet-\N{REPLACEMENT CHARACTER}abc"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}",  # a family
+        "\N{WOMAN}\N{EMOJI MODIFIER FITZPATRICK TYPE-4}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}",
+        "\N{WAVING WHITE FLAG}\N{VARIATION SELECTOR-16}\N{ZERO WIDTH JOINER}\N{RAINBOW}",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",  # the flag of England
+        "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian, with a joiner that it needs
+        "\u05e9\u05dc\u05d5\u05dd!\u200f (1)",  # Hebrew, with a mark that it needs
+        "\u0915\u094d\u200d\u0937",  # Devanagari
+        "na\u00efve caf\u00e9 \u65e5\u672c\u8a9e\t|\nnext",
+    ],
+)
+def test_scripts_and_emoji_stay(text: str) -> None:
+    """Right-to-left words, joined letters, emoji and accents are shown as they were written."""
+    assert printable(text) == text
+
+
+@given(st.text())
+def test_escaped_json_says_the_same(text: str) -> None:
+    """Nothing is lost, and none of those characters is left."""
+    shown = escaped(json.dumps({"text": text}, ensure_ascii=False))
+    assert json.loads(shown) == {"text": text}
+    assert not {*map(ord, shown)} & {*STEERING, *REORDERING, *UNSEEN}
+
+
+def test_what_has_no_width_takes_no_column() -> None:
+    """Accents, joiners and selectors take none, wide characters two."""
+    assert [cells(text) for text in ("abc", "e\u0301", "\u65e5", "\u2764\ufe0f", "a\u200db")] == [3, 1, 2, 1, 2]

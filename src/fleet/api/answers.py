@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,14 +58,26 @@ def raw(body: bytes, *, status: int = HTTPStatus.OK, etag: str = "") -> Response
 
 
 def needs(role: Role) -> list[Guard]:
-    """Let in only tokens of a role that is enough."""
+    """Let in only tokens of a role that is enough, and only what the route knows: a filter with a typing error would
+    be no filter."""
 
-    def guard(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
         token: Token = connection.auth
         if not token.role.may(role):
             raise Refused(403, f"this needs the role {role.value}, and {token.name} has {token.role.value}")
+        if connection.scope["query_string"]:
+            _check_names(connection.query_params.keys(), handler)
 
     return [guard]
+
+
+def _check_names(asked: Iterable[str], handler: BaseRouteHandler) -> None:
+    fields = handler.parsed_fn_signature.parameters
+    known = [name for name, field in fields.items() if isinstance(field.kwarg_definition, QueryParameter)]
+    for name in asked:
+        if name not in known:
+            takes = f"this route takes {', '.join(known)}" if known else "this route takes none"
+            raise Refused(400, f"there is no parameter `{name[:64]}`", hint=takes)
 
 
 NEEDS_READ, NEEDS_OPERATE, NEEDS_ADMIN = needs(Role.READ), needs(Role.OPERATE), needs(Role.ADMIN)
@@ -94,6 +107,13 @@ def on_http(_: Request[Any, Any, Any], exc: HTTPException) -> Response[Any]:
     said = "; ".join(f"{each.get('key', '')}: {each.get('message', '')}" for each in extra if isinstance(each, dict))
     detail = said or str(exc.detail).partition(" for http")[0]
     return _response(problems.of_status(exc.status_code, detail), dict(exc.headers or {}))
+
+
+def on_too_deep(request: Request[Any, Any, Any], exc: Exception) -> Response[Any]:
+    """A document in a document in a document, which nobody means."""
+    if request.method in ("GET", "HEAD"):
+        return on_bug(request, exc)
+    return _response(problems.of_status(HTTPStatus.BAD_REQUEST, "the request is nested too deeply"), {})
 
 
 def on_bug(request: Request[Any, Any, Any], exc: Exception) -> Response[Any]:

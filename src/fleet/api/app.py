@@ -8,14 +8,14 @@ from litestar import Litestar, MediaType
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 from litestar.openapi.config import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from prometheus_client import CollectorRegistry
 
 from fleet import __version__
 from fleet.api import dashboard, looking, metrics, reading, steering, streaming
-from fleet.api.answers import on_bug, on_fleet_error, on_http, on_refused
+from fleet.api.answers import on_bug, on_fleet_error, on_http, on_refused, on_too_deep
 from fleet.api.desk import Desk
+from fleet.api.document import Document
 from fleet.api.gate import Gate
 from fleet.api.problems import Refused
 from fleet.config.serving import Api
@@ -50,7 +50,7 @@ def make_routes(desk: Desk | None, api: Api, registry: CollectorRegistry | None 
             version=__version__,
             description=ABOUT,
             path="/v1/fleet/openapi.json",
-            render_plugins=[JsonRenderPlugin(path="/", media_type=MediaType.JSON)],
+            render_plugins=[Document(path="/", media_type=MediaType.JSON)],
             components=Components(security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}),
             security=[{"token": []}],
             use_handler_docstrings=True,
@@ -59,6 +59,7 @@ def make_routes(desk: Desk | None, api: Api, registry: CollectorRegistry | None 
             Refused: on_refused,
             FleetError: on_fleet_error,
             HTTPException: on_http,
+            RecursionError: on_too_deep,
             Exception: on_bug,
         },
         request_max_body_size=api.max_body_kib << 10,

@@ -13,10 +13,10 @@ from fleet.api.hub import Hub
 from fleet.api.once import Once
 from fleet.api.spending import Sums
 from fleet.config import tokens
+from fleet.config.clock import utc_ms
 from fleet.config.home import Home
 from fleet.config.load import Current
 from fleet.projections.whole import whole
-from fleet.store.clock import utc_ms
 from fleet.store.reads import Reads
 from fleet.store.store import Store
 

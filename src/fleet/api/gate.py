@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 HEALTH = "/v1/fleet/health"
 FAILURES_PER_SECOND = 5.0  # of one address, that show no token or a wrong one
+MOST_PASSED_OVER = 64 << 20  # bytes of a request that is too large
 SECRET_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
 
 
@@ -61,8 +62,10 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
             return  # there are no websockets here, and no lifespan
+        waits = False
         try:
             headers = _single(scope["headers"])
+            waits = b"expect" in headers  # it sends nothing more before it is asked to
             self._check_place(headers, scope["path"])
             self._check_body(headers, scope["method"])
             if scope["path"] != HEALTH:
@@ -72,6 +75,8 @@ class Gate:
                 self._check_rate(token.name)
                 scope["auth"] = token
         except Refused as exc:
+            if exc.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and not waits:
+                await _pass_over(receive)
             await _refuse(exc, send)
             return
         except FleetError as exc:  # the tokens cannot be read; who asks is told nothing about the home
@@ -114,17 +119,18 @@ class Gate:
             raise Refused(400, "a token has no place in an address", hint="send it as `Authorization: Bearer ...`")
 
     def _shown(self, headers: dict[bytes, bytes], scope: Any) -> Token:
-        """The token that was shown. Every one is compared, and in the same time, whichever fits."""
-        address = str((scope.get("client") or ("?",))[0])
-        if self._failures.is_empty(address):
-            raise Refused(429, "too many requests without a good token", headers={"retry-after": "1"})
+        """The token that was shown. Every one is compared, and in the same time, whichever fits.
+
+        Who shows none that is good is slowed; others at the same address, which all of a machine share, are not.
+        """
         kind, _, shown = headers.get(b"authorization", b"").partition(b" ")
         found = None
         for token in self._tokens():
             if hmac.compare_digest(token.secret.encode(), shown.strip()):
                 found = token
         if kind.lower() != b"bearer" or found is None:
-            self._failures.take(address)
+            if self._failures.take(str((scope.get("client") or ("?",))[0])):
+                raise Refused(429, "too many requests without a good token", headers={"retry-after": "1"})
             raise Refused(
                 401,
                 "no good token was shown",
@@ -159,6 +165,18 @@ def _host_of(netloc: str) -> str:
 
 def _bracketed(name: str) -> str:
     return f"[{name}]".lower() if ":" in name and not name.startswith("[") else name.lower()
+
+
+async def _pass_over(receive: Receive) -> None:
+    """Read what nobody wants, up to an end: many clients look at the answer only once all of theirs was taken."""
+    read = 0
+    while read < MOST_PASSED_OVER:
+        message = await receive()
+        if message["type"] != "http.request":
+            return
+        read += len(message["body"])
+        if not message["more_body"]:
+            return
 
 
 async def _refuse(exc: Refused, send: Send) -> None:

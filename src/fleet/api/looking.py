@@ -32,6 +32,8 @@ from fleet.projections.workers import RunWorkers, run_workers
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="At most so many.")]
 MOST_LINES = 5000
+BYTES = "application/octet-stream"
+PAGES = "By age, and only those that follow this task; empty: from the beginning."
 
 
 @get("/v1/fleet/health", tags=["health"], security=[{}], sync_to_thread=False)
@@ -112,12 +114,25 @@ async def list_tasks(
     tag: Annotated[list[str] | None, QueryParameter(description="With all of these tags.")] = None,
     label: Annotated[list[str] | None, QueryParameter(description="With all of these labels, as NAME=VALUE.")] = None,
     meta: Annotated[list[str] | None, QueryParameter(description="With all of this metadata, as NAME=VALUE.")] = None,
+    after: Annotated[str | None, QueryParameter(max_length=256, description=PAGES)] = None,
+    newest: Annotated[bool, QueryParameter(description="By age, and the newest first.")] = False,
 ) -> Response[list[TaskLine]]:
-    """Tasks, the most urgent and oldest first where states are given, else by age."""
+    """Tasks, the most urgent and oldest first where states are given, else by age; by age too where `after` is given.
+
+    To read all: begin with an empty `after`, and go on with the id of the last one until none comes. What is added
+    meanwhile comes last; none comes twice.
+    """
     wanted = None
-    if run or tag or label or meta:
+    if run or tag or label or meta or newest or after is not None:
         only = None if run is None else checked(run)
-        wanted = Wanted(run=only, labels=_pairs(label), tags=frozenset(tag or ()), metadata=_pairs(meta))
+        wanted = Wanted(
+            run=only,
+            labels=_pairs(label),
+            tags=frozenset(tag or ()),
+            metadata=_pairs(meta),
+            after=None if after is None else checked(after),
+            newest_first=newest,
+        )
     states = frozenset(status) if status else None
     return answer(await desk_of(request).look(lambda front: front.tasks(states, limit, wanted)))
 
@@ -176,7 +191,7 @@ async def artifacts_of_task(request: Request[Any, Any, Any], task_id: Word) -> R
     return answer(await desk_of(request).look(lambda front: front.artifacts(word)))
 
 
-@get("/v1/fleet/tasks/{task_id:str}/artifacts/{sha256:str}", tags=["artifacts"], guards=NEEDS_READ)
+@get("/v1/fleet/tasks/{task_id:str}/artifacts/{sha256:str}", tags=["artifacts"], guards=NEEDS_READ, media_type=BYTES)
 async def download(
     request: Request[Any, Any, Any],
     task_id: Word,
@@ -195,7 +210,7 @@ async def download(
     name = quote(kept.path.rpartition("/")[2][:200] or kept.kind, safe="")
     return File(
         path=str(kept.kept_at),
-        media_type="application/octet-stream",  # never shown as a page, whatever an agent wrote
+        media_type=BYTES,  # never shown as a page, whatever an agent wrote
         headers={
             "content-disposition": f"attachment; filename*=UTF-8''{name}",
             "x-content-type-options": "nosniff",

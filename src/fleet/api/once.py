@@ -39,7 +39,7 @@ class Once:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._swept_at = 0.0
+        self._swept_at: float | None = None  # by a clock that nobody sets
 
     def begin(self, who: str, key: str, request: str) -> Answer | None:
         """The answer that was given before; None: this is the first time, and it may be done now."""
@@ -83,10 +83,10 @@ class Once:
         return self._directory / hashlib.sha256(f"{who}\n{key}".encode()).hexdigest()
 
     def _sweep(self) -> None:
-        now = time.time()
-        if now - self._swept_at < SWEEP_SECONDS:
+        now, passed = time.time(), time.monotonic()
+        if self._swept_at is not None and passed - self._swept_at < SWEEP_SECONDS:
             return
-        self._swept_at = now
+        self._swept_at = passed
         for entry in os.scandir(self._directory):
             with contextlib.suppress(FileNotFoundError):
                 if entry.stat().st_mtime < now - KEPT_SECONDS:

@@ -28,10 +28,6 @@ class Rates:
             self._levels.popitem(last=False)
         return 0.0 if allowed else (1 - level) / self._per_second
 
-    def is_empty(self, name: str) -> bool:
-        """Whether one more would be refused."""
-        return name in self._levels and self._level(name)[0] < 1
-
     def _level(self, name: str) -> tuple[float, float]:
         now = self._clock()
         level, at = self._levels.get(name, (self._most, now))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 from litestar import Request, Response, get
 from litestar.params import PathParameter, QueryParameter
 
 from fleet.api.answers import NEEDS_READ, OfRun, Word, answer, checked, desk_of, raw
 from fleet.api.hub import lines_of
-from fleet.api.looking import Limit
+from fleet.api.looking import BYTES, Limit
 from fleet.api.views import EventLine
 from fleet.control.landed import Tree
 from fleet.errors import Conflict
 from fleet.front.front import Front
+from fleet.front.logs import MOST_TEXT
 from fleet.front.views import LogView, SupervisorLog, TaskDiff, TaskFile, Used
 from fleet.policy.redaction import redacted
 from fleet.projections.availability import Availability
-from fleet.projections.cost import Cost
+from fleet.projections.cost import By, Cost
 from fleet.projections.hosts import HostView
+from fleet.projections.left import LeftFile, left_files, open_left
 from fleet.projections.machines import Machines
 from fleet.projections.pools import PoolWorkerView
 from fleet.projections.queue import ReadyLine
@@ -28,7 +30,9 @@ from fleet.projections.words import LastWords, last_words
 
 MOST_BYTES = 1 << 20
 MOST_DIFF = 8 << 20
-BYTES = "application/octet-stream"
+OF_BYTES = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+Offset = Annotated[int, QueryParameter(ge=0, le=1 << 62, description="Where to begin.")]
+Length = Annotated[int, QueryParameter(ge=1, le=MOST_BYTES, description="At most so many bytes.")]
 OfTask = Annotated[str | None, QueryParameter(min_length=1, max_length=256, description="Of this task alone.")]
 
 
@@ -54,25 +58,47 @@ async def log_of_task(request: Request[Any, Any, Any], task_id: Word) -> Respons
 
 @get("/v1/fleet/tasks/{task_id:str}/log/bytes", tags=["tasks"], guards=NEEDS_READ, media_type=BYTES)
 async def bytes_of_log(
-    request: Request[Any, Any, Any],
-    task_id: Word,
-    offset: Annotated[int, QueryParameter(ge=0, le=1 << 62, description="Where to begin.")] = 0,
-    limit: Annotated[int, QueryParameter(ge=1, le=MOST_BYTES, description="At most so many bytes.")] = MOST_BYTES,
+    request: Request[Any, Any, Any], task_id: Word, offset: Offset = 0, limit: Length = MOST_BYTES
 ) -> Response[bytes]:
     """A piece of the log of a task, as it stands in its file: a record of JSON on each line."""
     word = checked(task_id)
 
     def look(front: Front) -> bytes:
         try:
-            with front.open_log(front.log_view(word)) as opened:
-                opened.seek(offset)
-                return opened.read(limit)
+            return _piece(front.open_log(front.log_view(word)), offset, limit)
         except FileNotFoundError:
             return b""
 
-    data = await desk_of(request).look(look)
-    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    return Response(data, media_type=BYTES, headers=headers)
+    return Response(await desk_of(request).look(look), media_type=BYTES, headers=OF_BYTES)
+
+
+@get("/v1/fleet/tasks/{task_id:str}/files", tags=["tasks"], guards=NEEDS_READ)
+async def files_of_task(request: Request[Any, Any, Any], task_id: Word) -> Response[list[LeftFile]]:
+    """The files of a task on the server's machine: what its agent left, kept as evidence or not, and its stderr."""
+    word, home = checked(task_id), desk_of(request).home
+    return answer(await desk_of(request).ask(lambda reads: left_files(home, reads.find(word).uid)))
+
+
+@get("/v1/fleet/tasks/{task_id:str}/files/bytes", tags=["tasks"], guards=NEEDS_READ, media_type=BYTES)
+async def bytes_of_file(
+    request: Request[Any, Any, Any],
+    task_id: Word,
+    path: Annotated[str, QueryParameter(min_length=1, max_length=4096, description="As it is listed.")],
+    offset: Offset = 0,
+    limit: Length = MOST_BYTES,
+) -> Response[bytes]:
+    """A piece of one of those files."""
+    word, home = checked(task_id), desk_of(request).home
+    data = await desk_of(request).ask(
+        lambda reads: _piece(open_left(home, reads.find(word).uid, path), offset, limit),
+    )
+    return Response(data, media_type=BYTES, headers=OF_BYTES)
+
+
+def _piece(opened: BinaryIO, offset: int, limit: int) -> bytes:
+    with opened:
+        opened.seek(offset)
+        return opened.read(limit)
 
 
 @get("/v1/fleet/tasks/{task_id:str}/files/{what:str}", tags=["tasks"], guards=NEEDS_READ)
@@ -80,10 +106,11 @@ async def file_of_task(
     request: Request[Any, Any, Any],
     task_id: Word,
     what: Annotated[Literal["plan", "knowledge", "qa", "stderr"], PathParameter(description="Which of its files.")],
+    limit: Annotated[int, QueryParameter(ge=1, le=MOST_TEXT, description="At most so many bytes of it.")] = MOST_TEXT,
 ) -> Response[TaskFile]:
     """What the agent of a task wrote of it, or its program complained about; no text where there is none yet."""
     word = checked(task_id)
-    return answer(await desk_of(request).look(lambda front: front.file(word, what)))
+    return answer(await desk_of(request).look(lambda front: front.file(word, what, limit)))
 
 
 @get("/v1/fleet/tasks/{task_id:str}/diff", tags=["tasks"], guards=NEEDS_READ)
@@ -181,9 +208,7 @@ async def availability(
 async def cost(
     request: Request[Any, Any, Any],
     since: Annotated[int, QueryParameter(ge=0, le=1 << 62, description="From then on: UTC milliseconds.")],
-    by: Annotated[
-        Literal["day", "coder", "model", "host", "label", "run"], QueryParameter(description="What it is divided by.")
-    ] = "coder",
+    by: Annotated[By, QueryParameter(description="What it is divided by.")] = "coder",
     day: Annotated[
         list[str] | None,
         QueryParameter(max_items=400, description="When each day begins, such as 2026-01-31T00:00:00+01:00; by=day."),
@@ -226,6 +251,8 @@ ROUTES = [
     issue,
     log_of_task,
     bytes_of_log,
+    files_of_task,
+    bytes_of_file,
     file_of_task,
     diff_of_task,
     worktrees,

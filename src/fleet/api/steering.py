@@ -12,7 +12,7 @@ from litestar.params import JSONBody, QueryParameter
 
 from fleet.api.answers import NEEDS_OPERATE, Word, checked
 from fleet.api.deeds import Deed, Subject, deed, first_deed
-from fleet.api.views import Judgement, Question, Reason, Reply, Restart, Stopped
+from fleet.api.views import Asking, Judgement, Reason, Reply, Restart, Stopped
 from fleet.config.specs.document import parse
 from fleet.errors import UsageError
 from fleet.front.front import Front
@@ -74,7 +74,9 @@ async def stop_run(
 ) -> Response[Stopped]:
     """Cancel what has not ended of a run; the run is then stopped."""
     word, why = checked(run_id), _why(data, "stopped")
-    return await deed.do(lambda front: front.stop_run(word, why), lambda reads: run_subject(reads.find_run(word).id))
+    return await deed.do(
+        lambda front: list(front.stop_run(word, why)), lambda reads: run_subject(reads.find_run(word).id)
+    )
 
 
 @steering("/v1/fleet/questions/{task_id:str}/answer", tags=["questions"], status_code=200)
@@ -85,7 +87,7 @@ async def reply(task_id: Word, deed: NamedDependency[Deed], data: JSONBody[Reply
 
 
 @steering("/v1/fleet/tasks/{task_id:str}/ask", tags=["questions"], status_code=200)
-async def ask(task_id: Word, deed: NamedDependency[Deed], data: JSONBody[Question]) -> Response[TaskDetail]:
+async def ask(task_id: Word, deed: NamedDependency[Deed], data: JSONBody[Asking]) -> Response[TaskDetail]:
     """Ask a person about a task that is not running; it is held until it is answered."""
     word = checked(task_id)
     return await deed.do(lambda front: front.ask(word, data.text), _task(word))
@@ -107,7 +109,7 @@ async def verify(
 async def stop_all(deed: NamedDependency[Deed], data: JSONBody[Reason | None] = None) -> Response[Stopped]:
     """Cancel everything that has not ended."""
     why = _why(data, "stopped")
-    return await deed.do(lambda front: front.stop_all(why))
+    return await deed.do(lambda front: list(front.stop_all(why)))
 
 
 @making("/v1/fleet/runs", tags=["runs"], status_code=201)

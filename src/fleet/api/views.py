@@ -55,7 +55,7 @@ class Stopped(msgspec.Struct, frozen=True, kw_only=True):
 class Reason(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why."""
 
-    reason: Short = ""
+    reason: Short | None = None
 
 
 class Restart(Reason, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,7 +65,7 @@ class Restart(Reason, frozen=True, kw_only=True, forbid_unknown_fields=True):
     abandon: bool = False  # give up its session: the host does not answer
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Asking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a person is asked."""
 
     text: Text

@@ -27,11 +27,14 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 def render(channel: Channel, adapter: Adapter, notice: Notice) -> Rendered:
     """What a channel will send. FleetError: it cannot be told there, and why not."""
     try:
-        return channel.render(adapter, notice)
+        rendered = channel.render(adapter, notice)
     except FleetError:
         raise
-    except Exception as exc:  # a stranger's channel may raise anything, and its text may hold a secret
+    except (Exception, SystemExit) as exc:  # a stranger's channel may raise anything, and its text may hold a secret
         raise ChannelRefused(f"it cannot be rendered: {type(exc).__name__}") from exc
+    if not isinstance(rendered, Rendered):
+        raise ChannelRefused(f"it cannot be rendered: the channel gave a {type(rendered).__name__}")
+    return rendered
 
 
 async def send(
@@ -55,7 +58,7 @@ async def send(
             detail, again = f"it did not answer within {timeout_seconds:g} s", True
         except ChannelError as exc:
             detail, again, asked = str(exc), exc.retryable, exc.after_seconds
-        except Exception as exc:  # a stranger's channel may raise anything, and its text may hold a secret
+        except (Exception, SystemExit) as exc:  # a stranger's channel may raise anything, and its text a secret
             detail, again = f"the channel failed: {type(exc).__name__}", False
         if not again or attempt == attempts:
             break

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def show_payload(args: argparse.Namespace, context: Context) -> int:
     """The payload of an alert, with marks in the place of its secrets."""
-    from fleet.cli.words import now_ms
+    from fleet.config.clock import utc_ms
     from fleet.model.alert_spec import channel_kind
     from fleet.projections.alerts import dry_run
     from fleet.wiring.named import load_channel
@@ -99,7 +99,7 @@ def show_payload(args: argparse.Namespace, context: Context) -> int:
         worker_id=args.worker_id,
         task_id=args.task_id,
         status=args.status,
-        now=now_ms(),
+        now=utc_ms(),
     )
     context.print_json(found)
     return 0
@@ -152,13 +152,13 @@ def _draft(args: argparse.Namespace, context: Context) -> int:
     from contextlib import closing
 
     from fleet.cli.logs import last_lines
-    from fleet.cli.words import now_ms
+    from fleet.config.clock import utc_ms
     from fleet.projections.alerts import delivery_of, draft
     from fleet.projections.inspect import inspect
 
     task = inspect(context.reads, args.id)
     log = last_lines(context.home.task_dir(task.task) / "log.jsonl", 20)
-    found = draft(context.reads, context.settings, args.id, log=log, now=now_ms())
+    found = draft(context.reads, context.settings, args.id, log=log, now=utc_ms())
     if not args.send:
         if context.json:
             context.print_json({"draft": found, "text": found.text, "sent": []})

@@ -14,7 +14,7 @@ from fleet import __version__
 from fleet.cli import INTERRUPTED, begin
 from fleet.cli.commands import COMMANDS, ELSEWHERE, GROUPS, Command
 from fleet.cli.context import Context, encode_json, silence_broken_pipe
-from fleet.cli.parsing import Formatter
+from fleet.cli.parsing import EXAMPLES, Formatter
 from fleet.errors import FleetError, SpecError, UsageError
 
 FLAGS = {"--json": "json", "--insecure": "insecure"}
@@ -27,24 +27,14 @@ VALUES = {
 
 argparse._ = str  # type: ignore[attr-defined]  # its few words stay as they are: to look for others' costs each start 1 ms
 
-TEXTS = ("TITLE", "TEXT", "CMD")  # arguments that are several words to a person, and one to a shell with quotes
-
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors look like all other errors of Fleet."""
 
     def error(self, message: str) -> NoReturn:
-        verbs = next((each.choices for each in self._actions if each.metavar == "VERB" and each.choices), ())
-        _, wrong, said = message.partition("argument VERB: invalid choice: '")
-        if verbs and (wrong or message.endswith("required: VERB")):
-            text = f"unknown command `{self.prog} {said.partition(chr(39))[0]}`" if wrong else f"{self.prog} does what?"
-            raise UsageError(text, hint=f"one of: {', '.join(verbs)}; see `{self.prog} --help`")
-        stray = message.removeprefix("unrecognized arguments: ")
-        texts = [each.metavar for each in self._actions if not each.option_strings and each.metavar in TEXTS]
-        quotes = ""
-        if texts and stray != message and not stray.startswith("-"):
-            quotes = f"a {texts[0]} of several words needs quotes around it; "
-        raise UsageError(message, hint=f"{quotes}see `{self.prog} --help`")
+        from fleet.cli.usage import explained
+
+        raise explained(self, message)
 
 
 def run(argv: list[str]) -> int:
@@ -132,7 +122,8 @@ def _run(argv: list[str], context: Context) -> int:
     except SystemExit as exc:  # argparse printed --help
         if hasattr(module, "live_help"):
             context.home_flag = _home_in(argv) or context.home_flag
-            context.out.write("\n" + module.live_help(context))
+            if told := module.live_help(context):
+                context.print(f"\n{told}")
         return int(exc.code or 0)
     context.home_flag = args.home if args.home is not None else context.home_flag
     _import_msgspec()
@@ -160,7 +151,7 @@ def make_parser(command: Command) -> Parser:
     parser = Parser(
         prog=f"fleet {command.name}",
         description=description,
-        epilog=f"examples:{examples}" if examples else None,
+        epilog=f"{EXAMPLES}{examples}" if examples else None,
         formatter_class=Formatter,
         allow_abbrev=False,
     )
@@ -206,8 +197,14 @@ def _leading_options(argv: list[str], context: Context) -> list[str]:
                 raise UsageError(f"{word} needs {VALUES[word][1]}")
             setattr(context, VALUES[word][0], value if eq else argv[1])
             argv = argv[1:] if eq else argv[2:]
-        else:
+        elif word in ("--help", "--version"):
             break
+        else:
+            from fleet.cli.usage import nearest_option
+
+            near = nearest_option(word, [*FLAGS, *VALUES, "--help", "--version"])
+            after = "the options of a command follow it: fleet COMMAND --option"
+            raise UsageError(f"unknown option `{word}`", hint=f"did you mean {near}?" if near else after)
     return argv
 
 
@@ -260,8 +257,8 @@ def _find(word: str) -> Command:
             return command
     if word in ELSEWHERE:
         raise UsageError(f"unknown command `{word}`", hint=f"here that is `fleet {ELSEWHERE[word]}`")
-    from difflib import get_close_matches
+    from fleet.cli.usage import nearest
 
-    near = get_close_matches(word, [c.name for c in COMMANDS], n=1)
-    hint = f"did you mean `fleet {near[0]}`?" if near else "`fleet --help` lists the commands"
-    raise UsageError(f"unknown command `{word}`", hint=hint)
+    near = nearest(word, [c.name for c in COMMANDS])
+    hint = f"did you mean `fleet {near}`?" if near else "`fleet --help` lists the commands"
+    raise UsageError(f"unknown {'option' if word.startswith('-') else 'command'} `{word}`", hint=hint)

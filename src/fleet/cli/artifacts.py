@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.projections.receipts import Kept
 
+HEADER = ("KIND", "FILE", "BYTES", "TYPE", "SHA256")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `fleet artifacts`."""
@@ -33,8 +35,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if context.json:
         context.print_json(found)
         return 0
-    _list(found, context)
-    if not found:
+    if found:
+        _list(found, context)
+    else:
         uid = context.front.task(args.id).id
         context.note(f"{uid} has left nothing that was kept; of what was too large, fleet receipts {uid} tells")
     return 0
@@ -44,7 +47,7 @@ def _list(found: list[Kept], context: Context) -> None:
     from fleet.cli.words import aligned, printable
 
     rows = [(one.kind, f"{one.place}:{one.path}", str(one.size), one.mime_type, one.sha256[:12]) for one in found]
-    for line in aligned([[printable(text) for text in row] for row in rows]):
+    for line in aligned([HEADER, *([printable(text) for text in row] for row in rows)]):
         context.print(line)
 
 

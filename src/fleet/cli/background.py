@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fleet.config.files import private
 from fleet.supervisor.guard import holders
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def start(home: Home, words: Sequence[str]) -> int | None:
 
     Another may have been quicker to take it: `holders` tells.
     """
-    with (home.logs / "supervisor.err").open("ab") as errors:
+    with open(home.logs / "supervisor.err", "ab", opener=private) as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "fleet", "--home", str(home.path), "run", "--quiet", *words],
             stdin=subprocess.DEVNULL,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from fleet.errors import NotFound, ProgramError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from fleet.cli.context import Context
     from fleet.model.task import Task
     from fleet.projections.queue import TaskLine
@@ -29,12 +31,22 @@ def keeps_the_queue(context: Context) -> bool:
 
 def refuse_untaken(word: str, context: Context, instead: str) -> None:
     """For what needs a task: an issue that no supervisor has taken yet is bd's alone; say how to act on that."""
+    for refused in untaken([word], context, lambda _: instead).values():
+        raise refused
+
+
+def untaken(words: Iterable[str], context: Context, instead: Callable[[str], str]) -> dict[str, NotFound]:
+    """The same of many words: those that are refused, and why."""
+    refused: dict[str, NotFound] = {}
     if not keeps_the_queue(context):
-        return
-    try:
-        context.reads.find(word)
-    except NotFound as exc:
-        raise NotFound(f"no supervisor has taken `{word}` yet; the queue is kept by bd", hint=instead) from exc
+        return refused
+    for word in words:
+        try:
+            context.reads.find(word)
+        except NotFound:
+            text = f"no supervisor has taken `{word}` yet; the queue is kept by bd"
+            refused[word] = NotFound(text, hint=instead(word))
+    return refused
 
 
 def add(args: argparse.Namespace, context: Context) -> int:
@@ -86,7 +98,7 @@ def show(args: argparse.Namespace, context: Context) -> int:
 def tasks(args: argparse.Namespace, context: Context) -> int:
     """`fleet tasks`, from `bd list`; with how the sessions fare of those that Fleet has taken."""
     from fleet.cli.tasks import print_lines
-    from fleet.cli.words import now_ms
+    from fleet.config.clock import utc_ms
     from fleet.projections.queue import line
 
     chosen = args.status or "running"
@@ -97,7 +109,7 @@ def tasks(args: argparse.Namespace, context: Context) -> int:
     found = []
     for row in rows:
         task = taken.get(row["id"])
-        found.append(line(context.reads, context.settings, task, now_ms(), present) if task else _line(row, context))
+        found.append(line(context.reads, context.settings, task, utc_ms(), present) if task else _line(row, context))
     print_lines(found, args.limit, context, nothing=f"bd has no task that is {chosen}")
     return 0
 

@@ -54,7 +54,7 @@ COMMANDS = (
     Command("init", "start", "init", "make the home, or repair it"),
     Command("demo", "start", "demo", "a small real run, without any key"),
     Command("doctor", "start", "doctor", "what is missing on this machine, and what mends it"),
-    Command("config", "start", "config", "show, set, import or describe the settings"),
+    Command("config", "start", "config", "show, get, set, unset, import or describe the settings"),
     Command("add", "queue", "add", "put a task in the queue"),
     Command("ready", "queue", "ready", "tasks that could start now"),
     Command("show", "queue", "show", "one task, with its effective coder and model"),
@@ -120,6 +120,7 @@ ELSEWHERE = {  # what other programs call it; else the word that merely looks al
     "merge": "land ID",
     "pause": "interrupt ID",
     "set": "config set KEY=VALUE",
+    "unset": "config unset KEY",
     "settings": "config show",
     "version": "--version",
 }

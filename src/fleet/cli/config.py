@@ -1,7 +1,7 @@
-"""Show, set, import or describe the settings of the home.
+"""Show, change, import or describe the settings of the home.
 
-`show` prints what is in force, `set` edits fleet.toml and keeps its comments, `import` takes over a Fleet Manager's
-config.yaml, a runtime.toml or a JSON file of alerts, `schema` prints a JSON Schema.
+`show` prints what is in force, `get` one of it; `set` and `unset` edit fleet.toml and keep its comments; `import` takes
+over a Fleet Manager's config.yaml, a runtime.toml or a JSON file of alerts; `schema` prints a JSON Schema.
 
 Examples:
   fleet config set supervisor.max_concurrent=5
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = {
     "show": ("fleet config show", "fleet config show --raw"),
+    "get": ("fleet config get supervisor.max_concurrent", "fleet config get model --json"),
     "set": ("fleet config set supervisor.max_concurrent=5", "fleet config set coder=codex model=o3"),
+    "unset": ("fleet config unset supervisor.max_concurrent", "fleet config unset coder model"),
     "import": (
         "fleet config import /opt/fleet-manager/config.yaml --names names.txt",
         "fleet config import ~/old/runtime.toml",
@@ -39,8 +41,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     show = add_verb(verbs, "show", "print the settings in force; inherited ones are marked", *EXAMPLES["show"])
     show.add_argument("--raw", action="store_true", help="print the file as it is")
+    one = add_verb(verbs, "get", "print one setting as it is in force", *EXAMPLES["get"])
+    one.add_argument("key", metavar="KEY", help="a dotted key")
     change = add_verb(verbs, "set", "change settings: all that are given, or none", *EXAMPLES["set"])
     change.add_argument("assignments", metavar="KEY=VALUE", nargs="+", help="a dotted key and its new value")
+    back = add_verb(verbs, "unset", "take settings out of fleet.toml: their defaults hold again", *EXAMPLES["unset"])
+    back.add_argument("keys", metavar="KEY", nargs="+", help="a dotted key")
     take = add_verb(
         verbs,
         "import",
@@ -57,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Do what the verb says."""
-    if args.verb != "show":
+    if args.verb not in ("show", "get"):
         context.here(f"`fleet config {args.verb}`")
     return VERBS[args.verb](args, context)
 
@@ -67,13 +73,39 @@ def _show(args: argparse.Namespace, context: Context) -> int:
         if args.raw:
             context.here("--raw")
         return _show_effective(context)
+    _require(context)
+    return _show_raw(context) if args.raw else _show_effective(context)
+
+
+def _require(context: Context) -> None:
     from fleet.config.home import require, untrusted_note
 
     require(context.home)
     note = untrusted_note(context.home)
     if note:
         context.note(f"note: {note}")
-    return _show_raw(context) if args.raw else _show_effective(context)
+
+
+def _get(args: argparse.Namespace, context: Context) -> int:
+    from fleet.config.edit import field_of
+    from fleet.config.render import inline
+
+    field = field_of(args.key)
+    if not context.url:
+        _require(context)
+    found = context.front.config()
+    value: Any = found.settings
+    for part in field.path:
+        if part not in value:
+            raise NotFound(f"there is no [{field.section}.{field.entry}]", hint="`fleet config show` prints what is")
+        value = value[part]
+    if context.json:
+        context.print_json({"key": field.key, "value": value, "default": field.key in found.defaults})
+    elif value is None:
+        context.note(f"{field.key} is not set")
+    else:
+        context.print(value if isinstance(value, str) else inline(value))
+    return 0
 
 
 def _show_effective(context: Context) -> int:
@@ -147,6 +179,22 @@ def _set(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
+def _unset(args: argparse.Namespace, context: Context) -> int:
+    from fleet.config.edit import field_of, unset_values
+
+    changes = unset_values(context.home, args.keys)
+    if context.json:
+        context.print_json({"changes": changes})
+        return 0
+    for change in changes:
+        context.print(_line(change, default=True))
+    done = {change.key for change in changes}
+    for key in dict.fromkeys(field_of(word).key for word in args.keys):
+        if key not in done:
+            context.note(f"{key} is not set in fleet.toml: its default is in force")
+    return 0
+
+
 def _import(args: argparse.Namespace, context: Context) -> int:
     from fleet.config.importing import import_file
 
@@ -170,12 +218,14 @@ def _schema(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _line(change: Change) -> str:
-    """One change, as it reads in fleet.toml, and what was before."""
+def _line(change: Change, *, default: bool = False) -> str:
+    """One change, as it reads in fleet.toml, and what was before; `default`: the file does not say it any more."""
     from fleet.config.render import inline
 
-    was = "" if change.old is None or change.old == change.new else f"  (was {inline(change.old)})"
-    return f"{change.key} = {inline(change.new)}{was}"
+    marks = ["default"] if default and change.new is not None else []
+    marks += [f"was {inline(change.old)}"] if change.old is not None and change.old != change.new else []
+    told = f"{change.key} = {inline(change.new)}" if change.new is not None else f"{change.key} is not set"
+    return f"{told}  ({', '.join(marks)})" if marks else told
 
 
-VERBS = {"show": _show, "set": _set, "import": _import, "schema": _schema}
+VERBS = {"show": _show, "get": _get, "set": _set, "unset": _unset, "import": _import, "schema": _schema}

@@ -7,7 +7,7 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
-from fleet.cli.words import printable
+from fleet.cli.words import escaped, printable
 from fleet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def encode_json(value: object) -> str:
     """JSON that a person can read too."""
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return escaped(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def silence_broken_pipe() -> None:

@@ -30,17 +30,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since", metavar="T", type=moment, help="from when on: today, 24h, 30d, a date; seven days if not given"
     )
-    parser.add_argument(
-        "--by",
-        choices=["day", "coder", "model", "host", "label", "run"],
-        default="day",
-        help="what it is divided by (day if not given)",
-    )
+    from fleet.projections.cost import BY
+
+    parser.add_argument("--by", choices=BY, default="day", help="what it is divided by (day if not given)")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """A line for each, and the sum."""
-    since = _midnight(WEEK - 1) if args.since is None else args.since
+    since = midnight(WEEK - 1) if args.since is None else args.since
     found = context.front.cost(since, args.by, _days(since) if args.by == "day" else ())
     if context.json:
         context.print_json(found)
@@ -50,7 +47,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _midnight(days_ago: int) -> int:
+def midnight(days_ago: int = 0) -> int:
+    """When a day begins here."""
     from datetime import datetime, time, timedelta
 
     day = datetime.combine(datetime.now().date() - timedelta(days=days_ago), time.min)  # noqa: DTZ005  # where we are

@@ -57,8 +57,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _here(role: str | None, context: Context) -> tuple[str, str, dict[str, str]]:
     """A link to where this home is served, with a code for a token of it."""
     from fleet.config import codes, served
-    from fleet.config.home import require
+    from fleet.config.home import refuse_root_elsewhere, require
 
+    refuse_root_elsewhere(context.home)
     found = served.addresses(require(context.home))
     if not found:
         raise ServerUnreachable(

@@ -236,10 +236,10 @@ class Show:
                 self._tell(entry)
         if self._live is not None:
             from fleet.cli.tasks import task_table
-            from fleet.cli.words import now_ms
+            from fleet.config.clock import utc_ms
             from fleet.projections.queue import lines
 
-            found = lines(reads, self._settings, states=None, limit=100, now=now_ms())
+            found = lines(reads, self._settings, states=None, limit=100, now=utc_ms())
             table = task_table(found, min(100, self._live.console.width))
             self._live.update(table, refresh=True)
 

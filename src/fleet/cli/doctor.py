@@ -29,13 +29,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.words import printable
     from fleet.config.environment import environ
     from fleet.projections.doctor import Level, checkup
-    from fleet.supervisor.guard import holders
 
     checks = checkup(
         context.home,
         _settings(context),
         open_reads=lambda: wiring.open_reads(context.home, context.settings),
-        supervisor=next((one.pid for one in holders(context.home.path)), None),
+        supervisor=_supervisor(context),
         env=environ(),
     )
     failed = [check for check in checks if check.level is Level.FAIL]
@@ -49,6 +48,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if failed:
         context.note(f"{', '.join(check.what for check in failed)}: something will not work")
     return int(bool(failed))
+
+
+def _supervisor(context: Context) -> int | None:
+    """The process that supervises, if any. Who may not look is told of that by the check of the home."""
+    from fleet.supervisor.guard import holders
+
+    try:
+        return next((one.pid for one in holders(context.home.path)), None)
+    except PermissionError:
+        return None
 
 
 def _settings(context: Context) -> Settings | FleetError:

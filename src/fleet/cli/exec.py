@@ -11,6 +11,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,7 +86,7 @@ def _execute(args: argparse.Namespace, command: Command, hosts: list[Host], cont
         context.print_json({"total": len(results), "succeeded": succeeded, "results": results})
     else:
         if args.group:
-            context.print("\n".join(_grouped(results, names)))
+            context.print("\n".join(grouped(results, hosts)))
         context.print(f"Complete: {succeeded}/{len(results)} succeeded")
     return signalled or int(succeeded < len(results))
 
@@ -108,13 +109,30 @@ def ended(ran: Ran) -> str:
     return f"{ran.end.upper()}: {ran.reason}"
 
 
-def _grouped(results: list[Ran], names: dict[str, str]) -> list[str]:
-    """Equal answers once, the rarest first: it is what differs that is looked for."""
-    groups: dict[tuple[object, ...], list[Ran]] = {}
+def grouped(results: list[Ran], hosts: list[Host]) -> list[str]:
+    """Equal answers once, the rarest first: it is what differs that is looked for. Hosts that could not be reached for
+    the same reason are equal too, though each reason names its own."""
+    from msgspec.structs import replace
+
+    from fleet.cli.machines import names_of
+
+    names, by_name = names_of(hosts), {host.name: host for host in hosts}
+    groups: dict[tuple[str, *tuple[object, ...]], list[Ran]] = {}
     for ran in results:
-        groups.setdefault((ran.end, ran.code, ran.stdout, ran.stderr, ran.reason), []).append(ran)
-    rarest = sorted(groups.values(), key=lambda group: (len(group), group[0].end == "ok"))
-    return [answer(", ".join(names[ran.host] for ran in group), group[0]) for group in rarest]
+        why = _nameless(ran.reason, by_name[ran.host])
+        groups.setdefault((why, ran.end, ran.code, ran.stdout, ran.stderr), []).append(ran)
+    told = []
+    for (why, *_), group in sorted(groups.items(), key=lambda one: (len(one[1]), one[1][0].end == "ok")):
+        first = group[0] if len(group) == 1 else replace(group[0], reason=why)
+        told.append(answer(", ".join(names[ran.host] for ran in group), first))
+    return told
+
+
+def _nameless(reason: str, host: Host) -> str:
+    """A reason without what the host is called and where it is."""
+    for word in sorted({host.name, host.api_name, host.host} - {""}, key=len, reverse=True):
+        reason = re.sub(rf"(?<![\w.-]){re.escape(word)}(?!\.?[\w-])", "HOST", reason)
+    return reason
 
 
 def _command(args: argparse.Namespace, context: Context) -> tuple[str, Command]:

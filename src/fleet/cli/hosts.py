@@ -102,7 +102,7 @@ def _probed(host: Host) -> str:
 
 def _history(args: argparse.Namespace, context: Context) -> int:
     from fleet.cli.host_history import drawn
-    from fleet.cli.words import now_ms
+    from fleet.config.clock import utc_ms
     from fleet.policy.selection import called, select
     from fleet.projections.availability import history
 
@@ -110,7 +110,7 @@ def _history(args: argparse.Namespace, context: Context) -> int:
     if more:
         several = ", ".join(each.name for each in (host, *more))
         raise Ambiguous(f"several hosts are meant: {several}", hint="name one of them")
-    now = now_ms()
+    now = utc_ms()
     found = history(context.reads, host.name, since=args.since if args.since is not None else now - DAY_MS, now=now)
     if context.json:
         context.print_json(found)

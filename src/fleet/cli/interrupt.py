@@ -8,9 +8,10 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
 
-from fleet.cli.steering import add_target, each, note_absence, tell_asked
+from fleet.cli.steering import add_target, each, note_absence, print_each, tell_asked
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -23,12 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Record the wish; the supervisor of the session carries it out."""
-    asked, code = each(args.ids, lambda word: context.front.interrupt(word, args.reason), context)
+    given = context.front.interrupt_each(args.ids, args.reason)
+    asked, code = each(given, context, partial(tell_asked, context))
     if context.json:
-        context.print_json(asked if len(args.ids) > 1 else asked[0])
-        return code
-    for intent in asked:
-        tell_asked(context, intent)
-    if asked:
+        print_each(asked, context, args.ids)
+    elif asked:
         note_absence(context)
     return code

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fleet.cli.context import Context
     from fleet.model.event import Entry
 
+SUBJECT = 12  # columns: as an id of a task has
 EXAMPLES = {
     "tail": ("fleet ledger tail -n 50", "fleet ledger tail -f --task fleet-abc"),
     "export": ("fleet ledger export -o ledger.jsonl", "fleet ledger export --heads > heads.json"),
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return {"tail": _tail, "export": _export, "verify": _verify}[args.verb](args, context)
 
 
-def line_of(entry: Entry) -> str:
+def line_of(entry: Entry, width: int = SUBJECT) -> str:
     """An event in words: when, of what, what, and by whom."""
     from fleet.cli.event_words import gist
     from fleet.cli.words import when
@@ -63,7 +64,7 @@ def line_of(entry: Entry) -> str:
 
     event = entry.event
     by = event.block.by if isinstance(event, TaskBlocked) else event.by  # who asks, not who wrote it down
-    return f"{entry.seq:>6}  {when(event.at)}  {event.subject:<12}  {kind_of(event):<18}  {gist(event)}  ({by})"
+    return f"{entry.seq:>6}  {when(event.at)}  {event.subject:<{width}}  {kind_of(event):<18}  {gist(event)}  ({by})"
 
 
 def _tail(args: argparse.Namespace, context: Context) -> int:
@@ -93,11 +94,12 @@ def _follow(most: int, word: str | None, context: Context) -> NoReturn:
 def _print(context: Context, entries: list[Entry]) -> None:
     from fleet.store.mirror import encode_line
 
+    width = max([SUBJECT, *(len(entry.event.subject) for entry in entries)])
     for entry in entries:
         if context.json:
             context.out.write(encode_line(entry).decode())
         else:
-            context.print(line_of(entry))
+            context.print(line_of(entry, width))
 
 
 def _export(args: argparse.Namespace, context: Context) -> int:

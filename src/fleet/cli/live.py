@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from fleet.cli.event_words import short, told, used, worded
 from fleet.cli.transcript import one_line
-from fleet.cli.words import count, now_ms, printable
+from fleet.cli.words import count, printable
+from fleet.config.clock import utc_ms
 from fleet.errors import FleetError
 from fleet.model import event as ev
 from fleet.model.receipt import Usage
@@ -61,7 +62,7 @@ class Live:
         self._tasks: set[str] = set()  # that we had a session of
         self._last: dict[str, str] = {}  # the last thing said of the supervisor itself, by kind
         self._usage = Usage()
-        self._began = now_ms()
+        self._began = utc_ms()
 
     def begin(self, house: House) -> None:
         """From here on."""
@@ -97,7 +98,7 @@ class Live:
         self.step()
         if self._quiet or self._context.json:
             return
-        took = used(self._usage, now_ms() - self._began)
+        took = used(self._usage, utc_ms() - self._began)
         waits = f"{done.waiting} wait{'s' if done.waiting == 1 else ''} for you"
         parts = [f"{count(done.completed, 'task')} completed", f"{done.failed} failed", waits]
         self._note(f"{', '.join(parts)}; {count(done.sessions, 'session')}" + (f" ({took})" if took else ""))

@@ -6,10 +6,10 @@ import argparse
 import asyncio
 import contextlib
 import signal
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fleet.config.clock import utc_ms
 from fleet.policy.selection import called, select
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def look(
         if tell is not None:
             tell(machine)
 
-    since = time.time_ns() // 1_000_000 - rest_seconds * 1000
+    since = utc_ms() - rest_seconds * 1000
     resting = {host.name for host in known.values() if host.state == "up" and (host.answered_at or 0) > since}
     code = until_signal(
         lambda: look_everywhere(

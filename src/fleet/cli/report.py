@@ -79,10 +79,10 @@ def _machines(args: argparse.Namespace, context: Context) -> tuple[Machines, int
 
 def _availability(args: argparse.Namespace, found: Machines, context: Context) -> dict[str, Availability]:
     """How each of them has answered over time, this look among it."""
-    from fleet.cli.words import now_ms
+    from fleet.config.clock import utc_ms
     from fleet.projections.availability import availability
 
-    since = args.since if args.since is not None else now_ms() - WEEK_MS
+    since = args.since if args.since is not None else utc_ms() - WEEK_MS
     known, nothing = context.front.availability(since), availability([], since)  # of one that was taken away meanwhile
     return {machine.name: known.get(machine.name, nothing) for machine in found.machines}
 

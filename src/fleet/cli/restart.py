@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet.cli.steering import add_target, each, note_absence, tell_asked
+from fleet.cli.steering import add_target, each, note_absence, print_each, tell_asked
 
 if TYPE_CHECKING:
     from fleet.cli.context import Context
@@ -30,20 +30,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Queue it again, or ask its supervisor to."""
-    from fleet.projections.queue import TaskDetail
+    from fleet.model.intent import Intent
 
-    def one(word: str) -> Decided:
-        return context.front.restart(word, args.reason, force=args.force, abandon=args.abandon)
-
-    done, code = each(args.ids, one, context)
-    if context.json:
-        context.print_json(done if len(args.ids) > 1 else done[0])
-        return code
-    for decided in done:
-        if isinstance(decided, TaskDetail):
-            context.print(f"Restarted {decided.id}: it is {decided.state.value} again")
-        else:
+    def tell(decided: Decided) -> None:
+        if isinstance(decided, Intent):
             tell_asked(context, decided)
-    if not all(isinstance(decided, TaskDetail) for decided in done):
+        else:
+            context.print(f"Restarted {decided.id}: it is {decided.state.value} again")
+
+    given = context.front.restart_each(args.ids, args.reason, force=args.force, abandon=args.abandon)
+    done, code = each(given, context, tell)  # type: ignore[arg-type]  # mypy joins the two kinds into Struct
+    if context.json:
+        print_each(done, context, args.ids)
+    elif any(isinstance(decided, Intent) for decided in done):
         note_absence(context)
     return code

@@ -98,7 +98,7 @@ def _read(args: argparse.Namespace, context: Context) -> ReadSpec:
     if args.coder:
         check_coder(args.coder, settings.own_coders)
     default = args.coder or settings.supervisor.coder
-    hosts = {host.name: host.kind for host in settings.hosts}
+    hosts = {host.name: host for host in settings.hosts}
     found = read_spec(args.verb, base=directory(None), coders=spec_coders(settings, default), hosts=hosts)
     spec = with_defaults(found.spec, args.coder, args.model, default)
     return replace(found, spec=replace(spec, alerts=read_alerts(args.alerts)) if args.alerts else spec)
@@ -236,11 +236,11 @@ def _following(reads: Reads, run_id: str, position: str, bell: Bell | None) -> L
 
 
 def _look(reads: Reads, run_id: str) -> Look:
-    from fleet.cli.words import now_ms
+    from fleet.config.clock import utc_ms
     from fleet.front.views import RunLive
     from fleet.projections.runs import live, run_view
 
-    return lambda: RunLive(run=run_view(reads, run_id), live=live(reads, run_id, now_ms()))
+    return lambda: RunLive(run=run_view(reads, run_id), live=live(reads, run_id, utc_ms()))
 
 
 def _interrupted(run_id: str, context: Context) -> None:

@@ -132,9 +132,9 @@ class Screen:
         for name in ("Task", "Where", "Coder", "Elapsed", "Idle", "Tokens", "Cost"):
             table.add_column(name, no_wrap=True)
         for each in running[:MOST_LIVE]:
-            table.add_row(*map(Text, live_cells(each)))
+            table.add_row(*(Text(printable(cell)) for cell in live_cells(each)))
         more = [Text(f"and {len(running) - MOST_LIVE} more")] if len(running) > MOST_LIVE else []
-        return Group(table, *more, Text(summary(view)), *([Text(trouble, "red")] if trouble else []))
+        return Group(table, *more, Text(printable(summary(view))), *([Text(trouble, "red")] if trouble else []))
 
 
 def live_cells(each: Live) -> tuple[str, ...]:

@@ -48,7 +48,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _row(run: RunView) -> tuple[str, ...]:
-    from fleet.cli.words import now_ms, printable, span, when
+    from fleet.cli.words import printable, span, when
+    from fleet.config.clock import utc_ms
 
     waits = run.over and run.ended_at is None  # nothing of it goes on by itself
     counted = [f"{run.counts[name]} {name}" for name in ("completed", "failed", "cancelled") if run.counts[name]]
@@ -58,7 +59,7 @@ def _row(run: RunView) -> tuple[str, ...]:
         run.id,
         "waits for you" if waits else run.state.value,
         when(run.created_at),
-        span((run.ended_at or now_ms()) - run.created_at),
+        span((run.ended_at or utc_ms()) - run.created_at),
         ", ".join(counted) or "none",
         printable(run.name),
     )

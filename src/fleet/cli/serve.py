@@ -43,9 +43,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     import asyncio
     import signal
 
-    from fleet.config.home import require
+    from fleet.config.home import refuse_root_elsewhere, require
 
     require(context.home)
+    refuse_root_elsewhere(context.home)
     if args.verb:
         return _token(args, context)
 

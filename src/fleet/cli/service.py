@@ -72,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Install, look, or take away."""
     from fleet.config.environment import environ
-    from fleet.config.home import Home, require
+    from fleet.config.home import Home, refuse_root_elsewhere, require
     from fleet.hosts.schedulers import Machine
 
     machine = Machine(Path(args.root).resolve() if args.root else None, environ())
@@ -81,6 +81,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         require(home)
     match args.verb:
         case "install":
+            refuse_root_elsewhere(home)  # what is installed would be refused whenever it begins
             return _install(args, context, machine, home)
         case "status":
             return _status(context, machine, home)

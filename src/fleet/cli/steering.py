@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, TypeVar
 
-from fleet.errors import Ambiguous, Conflict, NotFound
+from fleet.errors import FleetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from fleet.cli.context import Context
     from fleet.model.intent import Intent
@@ -28,20 +28,29 @@ def add_reason(parser: argparse.ArgumentParser, reason: str) -> None:
     parser.add_argument("--reason", metavar="TEXT", default=reason, help="stands in the ledger, with who asked")
 
 
-def each(words: list[str], verb: Callable[[str], T], context: Context) -> tuple[list[T], int]:
-    """Do it to each by itself: what is refused is told, and the others are done. What was done, and the exit code."""
+def each(given: Iterable[T | FleetError], context: Context, tell: Callable[[T], object]) -> tuple[list[T], int]:
+    """Tell of each as it is done, and of what is refused. What was done, and the exit code."""
     from fleet.cli.app import report
 
-    if len(words) == 1:
-        return [verb(words[0])], 0
-    done, code = [], 0
-    for word in words:
-        try:
-            done.append(verb(word))
-        except (Ambiguous, Conflict, NotFound) as exc:  # of this one; anything else is in the way of all
-            report(exc, context)
-            code = code or exc.exit_code
+    done: list[T] = []
+    code = 0
+    for one in given:
+        if isinstance(one, FleetError):
+            report(one, context)
+            code = code or one.exit_code
+            continue
+        done.append(one)
+        if not context.json:
+            tell(one)
     return done, code
+
+
+def print_each(done: list[T], context: Context, asked: list[str]) -> None:
+    """What was done as JSON: a list, or what one id was asked for; nothing where that was refused."""
+    if len(asked) > 1:
+        context.print_json(done)
+    elif done:
+        context.print_json(done[0])
 
 
 def asked_words(intent: Intent) -> str:

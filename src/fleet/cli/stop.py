@@ -13,9 +13,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fleet.cli.steering import add_reason, each, note_absence, tell_asked
-from fleet.errors import UsageError
+from fleet.errors import FleetError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fleet.cli.context import Context
     from fleet.front.views import Decided
 
@@ -29,20 +31,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Cancel, and say what became of each."""
+    """Cancel, and say what became of each as it is done."""
     from fleet.model.intent import Intent
 
-    stopped, code = _stop(args, context)
+    def tell(several: list[Decided]) -> None:
+        for one in several:
+            _tell(one, context)
+
+    done, code = each(_stopped(args, context), context, tell)
+    stopped = [one for several in done for one in several]
     if context.json:
-        context.print_json(stopped)
+        if not (code and len(args.ids) == 1):
+            context.print_json(stopped)
         return code
-    for one in stopped:
-        if isinstance(one, Intent):
-            tell_asked(context, one)
-        elif one.skipped_for:
-            context.print(f"Skipped {one.id}: {one.title}  [needs {one.skipped_for}]")
-        else:
-            context.print(f"Stopped {one.id}: {one.title}")
     if any(isinstance(one, Intent) for one in stopped):
         note_absence(context)
     if not stopped and not code:
@@ -50,20 +51,27 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return code
 
 
-def _stop(args: argparse.Namespace, context: Context) -> tuple[list[Decided], int]:
-    from fleet.cli.beads_queue import refuse_untaken
+def _tell(one: Decided, context: Context) -> None:
+    from fleet.model.intent import Intent
+
+    if isinstance(one, Intent):
+        tell_asked(context, one)
+    elif one.skipped_for:
+        context.print(f"Skipped {one.id}: {one.title}  [needs {one.skipped_for}]")
+    else:
+        context.print(f"Stopped {one.id}: {one.title}")
+
+
+def _stopped(args: argparse.Namespace, context: Context) -> Iterator[list[Decided] | FleetError]:
+    from fleet.cli.beads_queue import untaken
 
     front = context.front
     if bool(args.ids) + bool(args.run) + args.all != 1:
         raise UsageError("give tasks, --run R, or --all", hint="`fleet tasks` lists what runs, `fleet runs` the runs")
-    if args.all:
-        return front.stop_all(args.reason), 0
-    if args.run:
-        return front.stop_run(args.run, args.reason), 0
-
-    def one(word: str) -> list[Decided]:
-        refuse_untaken(word, context, f"close it with `fleet bd close {word}`")
-        return front.stop(word, args.reason)
-
-    found, code = each(args.ids, one, context)
-    return [decided for several in found for decided in several], code
+    if not args.ids:
+        found = front.stop_all(args.reason) if args.all else front.stop_run(args.run, args.reason)
+        yield from ([one] for one in found)
+        return
+    refused = untaken(args.ids, context, lambda word: f"close it with `fleet bd close {word}`")
+    yield from refused.values()
+    yield from front.stop_each([word for word in args.ids if word not in refused], args.reason)

@@ -53,9 +53,9 @@ def live_help(context: Context) -> str:
     except FleetError:
         return ""
     if not found:
-        return "running now: none\n"
+        return "running now: none"
     shown = [f"  {line.id}  [{line.coder}/{line.model or '-'}]  {line.title}" for line in found]
-    return "\n".join(["running now:", *shown]) + "\n"
+    return "\n".join(["running now:", *shown])
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -189,7 +189,7 @@ def task_table(found: list[TaskLine], width: int, *, marks: bool = True) -> Tabl
     from rich.table import Table
     from rich.text import Text
 
-    from fleet.cli.words import span, when
+    from fleet.cli.words import printable, span, when
 
     live = any(line.started_at for line in found)
     narrow = width < NARROW
@@ -202,10 +202,10 @@ def task_table(found: list[TaskLine], width: int, *, marks: bool = True) -> Tabl
         cells: dict[str, str | Text] = {
             "ID": line.id,
             "Status": line.state.value,
-            "Coder": Text(line.coder, style="dim" if line.coder_inherited else "bold"),
-            "Model": Text(line.model or "-", style="dim" if line.model_inherited else "bold"),
-            "Title": Text(line.title, no_wrap=True, overflow="ellipsis" if marks else "crop"),
-            "cwd": Text(line.cwd or "-", no_wrap=True, overflow="ellipsis" if marks else "crop"),
+            "Coder": Text(printable(line.coder), style="dim" if line.coder_inherited else "bold"),
+            "Model": Text(printable(line.model or "-"), style="dim" if line.model_inherited else "bold"),
+            "Title": Text(printable(line.title), no_wrap=True, overflow="ellipsis" if marks else "crop"),
+            "cwd": Text(printable(line.cwd or "-"), no_wrap=True, overflow="ellipsis" if marks else "crop"),
         }
         if line.started_at:
             cells |= {

@@ -40,6 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _lines(found: Why) -> list[str]:
     from fleet.cli.words import ago, count, span, when
+    from fleet.config.clock import utc_ms
 
     event = found.evidence
     rows = [
@@ -50,7 +51,7 @@ def _lines(found: Why) -> list[str]:
         ("waits for", ", ".join(f"{need.id} ({need.state})" for need in found.waits_for)),
         *(("worker", f"{each.worker}: {each.reason}") for each in found.workers),
         ("asked", ", ".join(found.asked)),
-        ("next", f"{when(found.next_at)} (in {span(found.next_at - _now())})" if found.next_at else ""),
+        ("next", f"{when(found.next_at)} (in {span(found.next_at - utc_ms())})" if found.next_at else ""),
         ("paused", f"{found.paused_coder}, until then" if found.paused_coder else ""),
         ("last", f"{found.last.session} ended as {found.last.outcome}" if found.last else ""),
         ("remedy", found.last.remedy if found.last and _is_in_trouble(found) else ""),
@@ -71,9 +72,3 @@ def _is_in_trouble(found: Why) -> bool:
     """Whether the end of its last session is what is wrong; not while another is at work."""
     well = found.last is None or found.last.outcome == "ok"
     return bool(found.classification) and not well and found.state.value not in ("running", "verifying")
-
-
-def _now() -> int:
-    from fleet.cli.words import now_ms
-
-    return now_ms()

@@ -6,17 +6,36 @@ import time
 from collections.abc import Iterator, Sequence
 
 STEERING = (*range(9), *range(11, 32), *range(127, 160), 0x2028, 0x2029)  # characters, all but tab and newline
-UNPRINTABLE = dict.fromkeys(STEERING, "\N{REPLACEMENT CHARACTER}")  # an agent must not draw on our terminal
+REORDERING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # they show what follows in another order than it has
+UNSEEN = (0xAD, 0x180E, 0x200B, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0xFEFF, *range(0xFFF9, 0xFFFC))
+MISLEADING = (*STEERING, *REORDERING, *UNSEEN)
+INSTEAD = "\N{REPLACEMENT CHARACTER}"
+UNPRINTABLE = dict.fromkeys(MISLEADING, INSTEAD)  # an agent must not draw on our terminal, nor fool who reads it
+# Of those that some scripts and emoji need, what stands where it can only hide: tags outside of a flag, joiners behind
+# nothing that joins, and, where nothing is written from right to left, marks of direction.
+TAGS = "(\U0001f3f4[\U000e0030-\U000e007a]{3,6}\U000e007f)|[\U000e0000-\U000e007f]"
+JOINERS = "(?<![^\\x00-\\x7f\\u200c\\u200d])[\\u200c\\u200d]"
+MARKS = "[\\u061c\\u200e\\u200f]"
+LEFTWARD = "[\\u0590-\\u061b\\u061d-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 
 
 def printable(text: str) -> str:
-    """A text without what would steer a terminal; lines may end as they do on Windows."""
-    return text.replace("\r\n", "\n").translate(UNPRINTABLE)
+    """A text without what would steer a terminal or fool who reads it; lines may end as they do on Windows."""
+    text = text.replace("\r\n", "\n").translate(UNPRINTABLE)
+    return text if text.isascii() else _seen(text)
 
 
-def now_ms() -> int:
-    """The clock."""
-    return time.time_ns() // 1_000_000
+def escaped(json: str) -> str:
+    """JSON that says the same, with those characters written as escapes: JSON leaves most of them as they are."""
+    return json.translate({code: f"\\u{code:04x}" for code in MISLEADING if code > 126})
+
+
+def _seen(text: str) -> str:
+    """What is not ASCII, without what hides in it."""
+    import re
+
+    text = re.sub(JOINERS, INSTEAD, re.sub(TAGS, lambda found: found[1] or INSTEAD, text))
+    return text if re.search(LEFTWARD, text) else re.sub(MARKS, INSTEAD, text)
 
 
 def when(at: int) -> str:
@@ -40,9 +59,9 @@ def cells(text: str) -> int:
     """How many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
+    from unicodedata import category, east_asian_width
 
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(0 if category(c) in ("Mn", "Me", "Cf") else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def pad(text: str, width: int) -> str:
@@ -63,12 +82,16 @@ def _filled(row: Sequence[str], widths: list[int], *, right: bool) -> Iterator[s
 
 def ago(at: int) -> str:
     """How long since a moment."""
-    return f"{span(now_ms() - at)} ago"
+    from fleet.config.clock import utc_ms
+
+    return f"{span(utc_ms() - at)} ago"
 
 
 def lasting(since: int) -> str:
     """How long it has been so."""
-    return f"for {span(now_ms() - since)}"
+    from fleet.config.clock import utc_ms
+
+    return f"for {span(utc_ms() - since)}"
 
 
 def shown(limit: int) -> str:

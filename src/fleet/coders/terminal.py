@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fleet.coders import hooks
 from fleet.coders.coder import Aside, Coder, Exit, Work
+from fleet.coders.contained import ask
 from fleet.coders.judging import by_error, by_exit, by_finish, by_stop
 from fleet.errors import UsageError
 from fleet.model.launch import Launch
@@ -90,7 +91,7 @@ class TerminalCoder:
                 raise UsageError(
                     f"it is not known where {coder.name} keeps its login", hint="leave out login of the pool"
                 )
-            self.login = coder.login(secret, directory, home)
+            self.login = ask(coder.name, coder, "login", secret, directory, home, may_refuse=True)
         self.name = coder.name
         self.secrets = coder.secrets
         self.default_model = coder.default_model
@@ -106,7 +107,7 @@ class TerminalCoder:
     @property
     def files(self) -> dict[str, bytes]:
         """What must be in the worker's directory."""
-        own = self._known.terminal_files(self._directory) if self._known else {}
+        own: dict[str, bytes] = self._ask("terminal_files", self._directory) if self._known else {}
         return own | self.login.files
 
     def permissions(self, tools: tuple[str, ...], profile: str | None) -> tuple[Permission, ...]:
@@ -116,7 +117,7 @@ class TerminalCoder:
     def launch(self, work: Work) -> Launch:
         """The program alone: its task is given to it when it is ready."""
         if self._known:
-            launch = self._known.on_terminal(work, self._directory)
+            launch: Launch = self._ask("on_terminal", work, self._directory)
             return replace(launch, env=launch.env | self.login.env)
         return Launch(argv=(work.program or self.name,), cwd=work.cwd, secrets=self.secrets)
 
@@ -162,7 +163,8 @@ class TerminalCoder:
 
     def screen(self, text: str) -> Screen:
         """What its screen says; of a program that is not known, whether its last line is a prompt."""
-        return self._known.screen(text) if self._known else plain_screen(text)
+        seen: Screen = self._ask("screen", text) if self._known else plain_screen(text)
+        return seen
 
     def received(self, heard: bytes) -> str | None:
         """The prompt that it says it was given."""
@@ -174,11 +176,15 @@ class TerminalCoder:
 
     def asked(self, record: bytes) -> list[str]:
         """The prompts in its own record."""
-        return self._known.asked(record) if self._known else []
+        found: list[str] = self._ask("asked", record) if self._known else []
+        return found
 
     def last_words(self, heard: bytes) -> str:
         """What it said at the end of its turn."""
         return hooks.last_words(heard) if self._known else ""
+
+    def _ask(self, method: str, *given: Any) -> Any:
+        return ask(self.name, self._coder, method, *given, may_refuse=method == "on_terminal")
 
 
 def plain_screen(text: str) -> Screen:

@@ -60,8 +60,8 @@ def remove_host(home: Home, name: str) -> None:
         hosts = draft.table.get("hosts", [])
         place = next((at for at, host in enumerate(hosts) if host.get("name") == name), None)
         if place is None:
-            known = some_of(str(host.get("name")) for host in hosts)
-            raise NotFound(f"no host `{name}` is declared in {home.toml}", hint=f"there are: {known}")
+            known = f"there are: {some_of(str(host.get('name')) for host in hosts)}" if hosts else "there are no hosts"
+            raise NotFound(f"no host `{name}` is declared in {home.toml}", hint=known)
         draft.text = remove(draft.text, ("hosts", place))
         del hosts[place]
         if not hosts:

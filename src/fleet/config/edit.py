@@ -16,7 +16,7 @@ from fleet.config.load import parse, parse_toml, read_text
 from fleet.config.problems import problems, unknown
 from fleet.config.runtime import Runtime, read_runtime
 from fleet.config.settings import ALIASES, Settings
-from fleet.config.splice import append, put
+from fleet.config.splice import append, drop, put
 from fleet.config.template import template
 from fleet.errors import ConfigError, UsageError
 
@@ -59,6 +59,15 @@ class Draft:
         for holder, name in places:
             self.text = put(self.text, (name,) if holder is self.table else field.path, value)
             holder[name] = value
+
+    def unset(self, field: Field) -> None:
+        """Take a setting out, wherever the file states it."""
+        for holder, name in list(self._places(field)):
+            self.text = drop(self.text, (name,) if holder is self.table else field.path)
+            del holder[name]
+        left = _loads(self.text) or {}
+        if self.table.get(field.section) == {} and field.section not in left:  # it was made by its dotted names alone
+            del self.table[field.section]
 
     def set_host(self, place: int, name: str, value: Any) -> None:
         """Change one field of a host that the file has."""
@@ -139,6 +148,24 @@ def set_values(home: Home, assignments: Sequence[str], known_coders: Collection[
     return changes
 
 
+def unset_values(home: Home, keys: Sequence[str]) -> list[Change]:
+    """Take settings out of the file, all or none: their defaults are in force again. Those that it does not give are
+    not among the changes."""
+    wanted = {field.key: field for field in map(field_of, keys)}
+    require(home)
+    with locked(lock_path(home)):
+        draft = open_draft(home)
+        stated = [field for field in wanted.values() if draft.stated(field)]
+        changes = []
+        for field in stated:
+            old = _shown(field, draft.value(field))
+            draft.unset(field)
+            changes.append(Change(field.key, old, draft.value(field)))
+        if changes:
+            save(home, draft)
+    return changes
+
+
 def _check_coder(home: Home, draft: Draft, wanted: Iterable[tuple[Field, Any]], registered: Collection[str]) -> None:
     """Refuse a coder that is neither registered nor made by the file, as it will be."""
     own = parse(draft.text, home.toml).own_coders
@@ -155,12 +182,12 @@ def lock_path(home: Home) -> Path:
 
 def key_of(assignment: str) -> str:
     """The dotted key that a `key=value` means; raises UsageError where there is none."""
-    return _field(_split(assignment)[0]).key
+    return field_of(_split(assignment)[0]).key
 
 
 def _wanted(assignment: str) -> tuple[Field, Any]:
     key, text = _split(assignment)
-    field = _field(key)
+    field = field_of(key)
     value = typed(text, field)
     for problem in problems({field.name: value}, _alone(field)):
         if problem.path[:1] == (field.name,):  # what else the table needs, it may have
@@ -179,7 +206,8 @@ def _split(assignment: str) -> tuple[str, str]:
     return key.strip(), text.strip()
 
 
-def _field(key: str) -> Field:
+def field_of(key: str) -> Field:
+    """The setting that a dotted key means; raises UsageError, with the nearest one, where there is none."""
     field = find(key)
     if field:
         return field
@@ -189,7 +217,11 @@ def _field(key: str) -> Field:
             valid = [f"{section.name}.{entry}.{field.name}" for field in section.fields]
             raise UsageError(f"{key}: {unknown(key, valid)}")
         if section.many and key.split(".", 1)[0] == section.name:
-            raise UsageError(f"{section.name} is a list of tables and cannot be set here", hint="edit fleet.toml")
+            hint = "`fleet config show` prints it; to change it, edit fleet.toml"
+            raise UsageError(f"{section.name} is a list of tables, not one setting", hint=hint)
+        if key == section.name:
+            listed = ", ".join(field.key for field in section.fields)
+            raise UsageError(f"{key} is a table", hint=f"give one of its settings: {listed}")
     raise UsageError(f"{key}: {unknown(key, (each.key for each in fields()), elsewhere=True)}")
 
 

@@ -92,6 +92,26 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
+def private(path: str, flags: int) -> int:
+    """For `open`, as its opener: a file that it makes is ours alone, whatever the umask lets in."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def make_private(path: str | os.PathLike[str]) -> None:
+    """A directory of ours alone, with those above it that are missing, which os.makedirs leaves to the umask."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    except FileNotFoundError:
+        above = os.path.dirname(os.fspath(path))
+        if not above or os.path.isdir(above):  # not for want of what is above it
+            raise
+        make_private(above)
+        make_private(path)
+
+
 @contextlib.contextmanager
 def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     """Hold the lock file at `path`. The file stays; the lock ends with the process, however that ends."""
@@ -135,4 +155,30 @@ def _lock(handle: int, path: Path, deadline: float) -> None:
 
 def failed(exc: OSError, verb: str, path: Path) -> HomeError:
     """The error that tells a person what the system refused."""
-    return HomeError(f"cannot {verb} {path}: {exc.strerror or exc}", hint=HINTS.get(exc.errno or 0, ""))
+    hint = HINTS.get(exc.errno or 0, "")
+    if isinstance(exc, PermissionError) and (whose := _whose(path)):
+        hint = f"{whose}; choose a home of your own with --home"
+    return HomeError(f"cannot {verb} {path}: {exc.strerror or exc}", hint=hint)
+
+
+def _whose(path: Path) -> str:
+    """What of a path we may look at, if it is another's; where we may look at all of it, it is not that."""
+    for part in (path, *path.parents):
+        with contextlib.suppress(OSError):
+            return f"{part} belongs to {_owner_of(part)}" if part.stat().st_uid != os.geteuid() else ""
+    return ""
+
+
+def _owner_of(path: Path) -> str:
+    """The user that a file belongs to: the name, or the number where that is all that is known."""
+    return account_of(path) or f"user {path.stat().st_uid}"
+
+
+def account_of(path: Path) -> str:
+    """The name of the user that a file belongs to; empty where this machine knows nobody of that number."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(path.stat().st_uid).pw_name
+    except KeyError:
+        return ""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from fleet.config.environment import environ, expand
+from fleet.config.environment import environ, expand, user_home
+from fleet.config.files import account_of, failed
 from fleet.errors import HomeError, NoHome, UsageError
 from fleet.model.ids import check_token
 
@@ -118,6 +119,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "dashboard.html"
 
     @property
+    def private(self) -> tuple[Path, ...]:
+        """Every file with a secret in it: nobody else may read them."""
+        return (self.secrets, self.tokens, self.dashboard)
+
+    @property
     def exists(self) -> bool:
         """Whether somebody has made this home."""
         return looks_like_home(self.path)
@@ -149,6 +155,23 @@ def require(home: Home) -> Home:
     raise NoHome(f"there is no Fleet home at {home.path} yet", hint=note and f"{note}; or run `fleet init`")
 
 
+def refuse_root_elsewhere(home: Home) -> None:
+    """Root leaves nothing in the home of another: its owner could neither read it, nor write there again.
+
+    An owner without an account here is that of a directory that was mounted into a container, where all is root's.
+    """
+    if os.geteuid() != 0:
+        return
+    own = Path(user_home(environ()))
+    where = home.path if home.path.exists() or home.path.parent != own else own
+    owner = account_of(where) if where.exists() and where.stat().st_uid != 0 else ""
+    if owner:
+        raise HomeError(
+            f"{where} belongs to {owner}, and you are root: {owner} could not use what you leave there",
+            hint=f"run it as {owner}, with `sudo -H -u {owner}`; or choose a home of your own with --home",
+        )
+
+
 def untrusted_note(home: Home, cwd: Path | None = None) -> str | None:
     """What to say about a home that was passed over, if one was."""
     if home.ignored is None:
@@ -163,7 +186,7 @@ def looks_like_home(path: Path) -> bool:
     try:
         return any((path / sign).is_file() for sign in SIGNS)
     except OSError as exc:
-        raise HomeError(f"cannot look into {path}: {exc.strerror}", hint="choose another home with --home") from exc
+        raise failed(exc, "look into", path) from exc
 
 
 def _upward(default: Path, env: Mapping[str, str], cwd: Path | None) -> tuple[Path | None, Path | None]:

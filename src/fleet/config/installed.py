@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from fleet.config.files import failed, read_bytes, write_atomic
+from fleet.config.files import failed, make_private, read_bytes, write_atomic
 from fleet.config.home import Home
 from fleet.errors import HomeError
 
@@ -52,7 +52,7 @@ def read(home: Home) -> Installed | None:
 def write(home: Home, installed: Installed) -> None:
     """Keep it, in the place of what was kept before. Below another root the home need not be there yet."""
     try:
-        home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(home.path)
     except OSError as exc:
         raise failed(exc, "make", home.path) from exc
     write_atomic(_path(home), msgspec.json.format(msgspec.json.encode(installed)), mode=0o600)

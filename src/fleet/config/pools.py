@@ -11,6 +11,7 @@ from fleet.config.section import A_VARIABLE, END, Section
 from fleet.model.clash import ClashError
 
 NAMED = rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,62}}{END}"
+SPRITE_HOME = "/home/sprite"  # as the provider makes them
 A_POOL = "letters, digits, _ and -, a letter or digit first, at most 63"
 A_URL = "an address that git clones from, or a path that begins with /"
 
@@ -48,7 +49,7 @@ class Pool(Section, frozen=True, kw_only=True):
             description="On a sprite: the directory that the clone is made in.",
             extra={"expected": "a path that begins with /"},
         ),
-    ] = "/home/sprite"
+    ] = SPRITE_HOME
     prefix: Annotated[
         str,
         Meta(
@@ -92,6 +93,10 @@ class Pool(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.hosts and self.host != "local":
             raise ClashError(("hosts",), "host is given too; its workers are at one of them")
+        if self.directory != SPRITE_HOME and self.host != "sprite":
+            raise ClashError(
+                ("directory",), 'means nothing unless host = "sprite": elsewhere Fleet says where clones are'
+            )
         if self.setup.startswith(("/", "-")) or ".." in self.setup.split("/"):
             raise ClashError(("setup",), "expected a path below the root of the repository")
 

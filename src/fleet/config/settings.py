@@ -31,7 +31,9 @@ MODELLESS = frozenset({"command", "scripted"})  # coders that only do as they ar
 class Supervisor(Section, frozen=True, kw_only=True):
     """How tasks are run."""
 
-    max_concurrent: Annotated[int, Meta(ge=1, le=1000, description="How many sessions may run at once.")] = 3
+    max_concurrent: Annotated[
+        int, Meta(ge=1, le=1000, description="How many sessions may run at once, without those of declared workers.")
+    ] = 3
     coder: Annotated[
         str,
         Meta(
@@ -100,7 +102,8 @@ class Supervisor(Section, frozen=True, kw_only=True):
         Meta(description="Where a task works that does not say: in its directory, or in a git worktree of its own."),
     ] = "none"
     share_directories: Annotated[
-        bool, Meta(description="Whether several agents may change one directory in place at the same time.")
+        bool,
+        Meta(description="Whether agents whose tasks name the same directory may change it in place at the same time."),
     ] = False
     grace_seconds: Annotated[
         int, Meta(ge=0, le=600, description="How long an agent has between one signal to end and the next.")
@@ -113,6 +116,10 @@ class Supervisor(Section, frozen=True, kw_only=True):
             description="How long an ended task's raw output, and its files on other hosts, are kept; 0: for ever.",
         ),
     ] = 14
+    keep_dropped_days: Annotated[
+        int,
+        Meta(ge=0, le=3650, description="How long what a dropped worktree left of an ended task is kept; 0: for ever."),
+    ] = 90
     keep_logs_days: Annotated[
         int, Meta(ge=0, le=3650, description="How long the supervisor's own logs are kept; 0: for ever.")
     ] = 30
@@ -209,6 +216,8 @@ class Coder(Section, frozen=True, kw_only=True):
             raise ClashError(("python",), "argv is given too; a coder is made of one of them")
         if self.python and ":" not in self.python:
             raise ClashError(("python",), "expected FILE:CLASS")
+        if self.output != "text" and not self.argv:
+            raise ClashError(("output",), "belongs to a coder from a template, which argv makes")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -243,6 +252,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if isinstance(worker.host, str) and worker.host not in names:
                 known = some_of(names)
                 raise ClashError(("workers", place, "host"), f'there is no host "{worker.host}"; there are: {known}')
+        self._check_hosts()
         for name, pool in self.pools.items():
             check_name(name)
             for host in pool.hosts:
@@ -258,6 +268,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ClashError(
                     ("routes", place, "channel"), f'there is no channel "{route.channel}"; there are: {known}'
                 )
+
+    def _check_hosts(self) -> None:
+        """What a host says only in vain, as things stand around it."""
+        manned = {worker.host: worker.id for worker in self.workers if isinstance(worker.host, str)}
+        for place, host in enumerate(self.hosts):
+            if host.max_concurrent_tasks != 1 and host.name in manned:
+                text = f"worker {manned[host.name]} is on it: a worker says itself how many tasks it may run at once"
+                raise ClashError(("hosts", place, "max_concurrent_tasks"), text)
+        here = {host.name for host in self.hosts if host.kind == "local"}
+        for name, pool in self.pools.items():
+            if vain := here.intersection(pool.hosts):
+                text = f'"{min(vain)}" is this machine, where workers are if no hosts are named'
+                raise ClashError(("pools", name, "hosts"), text)
 
 
 def _unique(section: str, field: str, what: str, names: list[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Put a value into a TOML text and leave every other character as it is."""
+"""Put a value into a TOML text, or take one out, and leave every other character as it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from fleet.config.fields import KeyPath
-from fleet.config.layout import Layout, Table
+from fleet.config.layout import Layout, Table, Value
 from fleet.config.render import key as as_key
 from fleet.config.render import literal
 
@@ -39,6 +39,18 @@ def append(text: str, block: str) -> str:
     newline = _newline(text)
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
     return text + gap + block.replace("\n", newline)
+
+
+def drop(text: str, path: KeyPath) -> str:
+    """The text without a value and its key. A comment behind it stays, on a line of its own."""
+    layout = Layout(text)
+    value = layout.values[path]
+    around = layout.values.get(path[:-1])
+    if around and text[around.start] == "{" and around.start < value.start:
+        return _out_of_braces(text, value)
+    start, end = text.rfind("\n", 0, value.start) + 1, _line_end(text, value.end)
+    comment = text[value.end : end].lstrip()
+    return text[:start] + (comment if comment.startswith("#") else "") + text[end:]
 
 
 def remove(text: str, path: KeyPath) -> str:
@@ -75,6 +87,15 @@ def _into_braces(text: str, brace: int, pair: str) -> str:
     before = text[:brace].rstrip(" \t")
     comma = " " if before.endswith("{") else ", "
     return f"{before}{comma}{pair} {text[brace:]}"
+
+
+def _out_of_braces(text: str, value: Value) -> str:
+    """Take a pair out, with the comma that stood before it, or else behind it."""
+    start = max(text.rfind(",", 0, value.start), text.rfind("{", 0, value.start))
+    if text[start] == ",":
+        return text[:start] + text[value.end :]
+    rest = text[value.end :].lstrip(" \t")
+    return text[: start + 1] + (" " + rest.removeprefix(",").lstrip(" \t"))
 
 
 def _line_end(text: str, at: int) -> int:

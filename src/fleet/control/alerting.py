@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable
 
 import msgspec
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from fleet.channels.channel import Channel, Rendered, SupportsResolve
 from fleet.channels.http import HttpCarrier
 from fleet.channels.sending import Sent, render, send
+from fleet.config.clock import utc_ms
 from fleet.config.settings import Settings
 from fleet.errors import Conflict, NotFound
 from fleet.model.alert import AlertKind
@@ -80,12 +80,12 @@ class Alerting:
         found = routing.targets(self._alerts, AlertKind.NEEDS_HUMAN, labels)
         if not found:
             raise Conflict("no route leads `needs_human` to a channel", hint="add a table [[routes]] to fleet.toml")
-        stamped = replace(delivery, by=self._by, raised_at=_now_ms())
+        stamped = replace(delivery, by=self._by, raised_at=utc_ms())
         return asyncio.run(self._all([target.name for target in found], stamped, text, then_resolve=False))
 
     def _delivery(self, about: str, alert: AlertKind, reason: str) -> Delivery:
         return Delivery(
-            id="", channel="", about=about, alert=alert, reason=reason, status=about, raised_at=_now_ms(), by=self._by
+            id="", channel="", about=about, alert=alert, reason=reason, status=about, raised_at=utc_ms(), by=self._by
         )
 
     async def _all(self, names: list[str], delivery: Delivery, text: str, *, then_resolve: bool) -> list[Told]:
@@ -127,7 +127,3 @@ class Alerting:
 def _require_enabled(alerts: Alerts) -> None:
     if not alerts.enabled:
         raise Conflict("alerts are off, so nothing is sent", hint="fleet config set alerts.enabled=true")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from fleet.config.home import Home
 from fleet.config.settings import Supervisor
+from fleet.control.many import Later, each
 from fleet.control.steering import Steering
 from fleet.errors import Conflict, FleetError, UsageError
 from fleet.model.receipt import Verdict
@@ -52,7 +54,7 @@ class Control:
         self._machine = machine
         self._check_coder = check_coder
         self._after = after
-        self.steer = Steering(store, configured, by=by, written=self._written, after=after)
+        self.steer = Steering(store, configured, by=by, written=self._kept, after=after)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -135,6 +137,17 @@ class Control:
 
     def answer(self, word: str, text: str) -> Task:
         """Answer what a task waits for; it is queued again, and the answer stands in its Q&A.md."""
+        done = self._answer(self._store, word, text)()
+        self._after()
+        return done
+
+    def answer_each(self, words: Sequence[str], text: str) -> Iterator[Task | FleetError]:
+        """The same answer to many. Where one of them is not found nothing is answered: a word of the text that was
+        taken for an id must not have the rest of it sent to the others."""
+        found = [self._store.find(word).uid for word in words]
+        return each(self._store, list(dict.fromkeys(found)), partial(self._answer, text=text), self._after)
+
+    def _answer(self, store: Store, word: str, text: str) -> Later[Task]:
         asked = self._store.find(word)
         if asked.block and asked.block.kind in KEPT:
             raise Conflict(
@@ -143,8 +156,10 @@ class Control:
             )
         if asked.block and asked.block.kind == "budget":
             self.steer.require_budget(asked)
-        task = self._store.answer(asked.uid, text, by=self._by).result()
-        self._written(task)
+        pending = store.answer(asked.uid, text, by=self._by)
+        return lambda: self._noted(self._kept(pending.result()), asked, text)
+
+    def _noted(self, task: Task, asked: Task, text: str) -> Task:
         try:
             qafile.answer(self._home, task.uid, asked.block.text if asked.block else "", text, at=task.updated_at)
         except OSError as exc:
@@ -180,6 +195,10 @@ class Control:
         return self._written(task)
 
     def _written(self, task: Task) -> Task:
-        taskfile.write(self._home, task)
+        self._kept(task)
         self._after()
+        return task
+
+    def _kept(self, task: Task) -> Task:
+        taskfile.write(self._home, task)
         return task

@@ -12,8 +12,8 @@ import msgspec
 
 from fleet.config import tokens
 from fleet.config.edit import lock_path, new_draft
-from fleet.config.files import failed, locked, sync_directory, write_atomic
-from fleet.config.home import Home
+from fleet.config.files import failed, locked, make_private, sync_directory, write_atomic
+from fleet.config.home import Home, refuse_root_elsewhere
 from fleet.config.load import load
 from fleet.config.runtime import Runtime, read_runtime
 from fleet.errors import ConfigError, HomeError
@@ -40,6 +40,7 @@ def prepare(
     the queue of bd where that is the source; both get `force` and may have something to tell. The `owner`, where
     one is named, gets a token for the API.
     """
+    refuse_root_elsewhere(home)
     created = not home.exists
     _make_directories(home)
     with locked(lock_path(home)):
@@ -81,7 +82,7 @@ def _make_directories(home: Home) -> None:
 
 def _make(directory: Path) -> None:
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(directory)
         sync_directory(directory.parent)
     except OSError as exc:
         raise failed(exc, "make", directory) from exc
@@ -90,7 +91,7 @@ def _make(directory: Path) -> None:
 def _restrict(home: Home, *, force: bool) -> list[str]:
     """Keep others out: with force by changing modes, else by saying what is open."""
     notes = []
-    for path, mode in ((home.path, 0o700), (home.secrets, 0o600), (home.tokens, 0o600)):
+    for path, mode in ((home.path, 0o700), *((each, 0o600) for each in home.private)):
         if not path.exists() or not (present := stat.S_IMODE(path.stat().st_mode)) & 0o077:
             continue
         if not force:

@@ -26,8 +26,10 @@ from fleet.hosts.transport import Transport
 from fleet.hosts.workspace import AT_HEAD, NOBODY, Standing, Tip, Work, Workspaces, Worktree
 from fleet.model.host import is_local
 from fleet.model.reach import Reach
+from fleet.model.session import Session, name_there
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import Task
+from fleet.policy.placement import task_there
 from fleet.store.store import Store
 
 T = TypeVar("T")
@@ -67,6 +69,7 @@ class Landing:
         by: str,
         machine: str,
         reach: Callable[[str], Reach | None],
+        here: Callable[[Session], Reach | None],
         open_transport: Callable[[Reach], Transport],
         look_seconds: float | None = None,
     ) -> None:
@@ -75,6 +78,7 @@ class Landing:
         self._by = by
         self._machine = machine
         self._reach = reach
+        self._here = here  # what is said of this machine for the worker of a session
         self._open = open_transport
         self._look_seconds = look_seconds  # that a look at a machine may take; None: as long as it takes
 
@@ -207,12 +211,11 @@ class Landing:
         return [await self._one(yard, name) for name in await yard.spaces.names(yard.state)]
 
     async def _one(self, yard: Yard, name: str) -> Tree:
-        try:
-            task = self._store.task(name)
-        except NotFound:
+        task = self._holder(yard, name)
+        if task is None:
             path, said = f"{yard.state}/worktrees/{name}", "no task of this ledger has it"
             return Tree(task=name, title="", state=None, host=yard.host, path=path, problem=said)
-        tree = Worktree.of(task.uid, "", yard.state)
+        tree = Worktree.of(name, "", yard.state)
         told = Tree(task=task.uid, title=task.title, state=task.state, host=yard.host, path=tree.path)
         try:
             seen = await yard.spaces.standing(tree)
@@ -220,14 +223,25 @@ class Landing:
             return replace(told, problem=str(exc))
         return replace(told, branch=seen.branch, commits=seen.commits, dirty=seen.dirty, ignored=seen.ignored)
 
+    def _holder(self, yard: Yard, name: str) -> Task | None:
+        """The task whose worktree it is; None: none of ours, as other homes may have theirs there."""
+        known = self._store.tasks_by_uid([name.partition("@")[0]])
+        if not yard.host:
+            return known.get(name)
+        uid = task_there(name, lambda uid: self._store.sessions(task=uid) if uid in known else ())
+        return known[uid] if uid is not None else None
+
     def _plot(self, task: Task) -> Plot:
         """The machine that the task last worked on, and the worktree that it has there, or would have."""
         worked = [one for one in self._store.sessions(task=task.uid) if one.kind == "work" and one.started_at]
         yard = self._yard(worked[-1].host if worked else task.host or self._machine)
-        if not yard.host and not task.cwd:
+        described = self._here(worked[-1]) if worked and not yard.host else None
+        usual = described.working_directory if described is not None else ""
+        if not (yard.host or task.cwd or usual):
             raise Conflict(f"task {task.uid} has no directory, and so no worktree")
-        source = os.path.join(yard.directory, task.cwd or "").rstrip("/") or "/"
-        return Plot(task, yard, Worktree.of(task.uid, source, yard.state))
+        source = os.path.join(usual or yard.directory, task.cwd or "").rstrip("/") or "/"
+        name = name_there(worked[-1].id) if worked and yard.host else task.uid
+        return Plot(task, yard, Worktree.of(name, source, yard.state))
 
     def _yard(self, host: str) -> Yard:
         if host == self._machine:

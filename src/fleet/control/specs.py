@@ -18,11 +18,13 @@ from fleet.config.specs.problems import shape_problems
 from fleet.errors import SpecError
 from fleet.model.alert_spec import Alerts
 from fleet.model.permission import Permission
+from fleet.model.reach import Reach
 from fleet.model.spec import RunSpec, TaskSpec
+from fleet.model.worker import Worker
 from fleet.policy import spec_rules
 from fleet.policy.redaction import redact, redacted
 
-NO_HOSTS: Mapping[str, str] = MappingProxyType({})
+NO_HOSTS: Mapping[str, Reach] = MappingProxyType({})
 HINT = "`fleet config schema run` prints what a spec may say"
 
 
@@ -41,14 +43,16 @@ class ReadSpec(msgspec.Struct, frozen=True):
     warnings: list[str]
 
 
-def read_spec(word: str, *, base: str, coders: Coders, hosts: Mapping[str, str] = NO_HOSTS) -> ReadSpec:
-    """The spec in a file. Raises SpecError with every problem that it has. `hosts`: name and kind of each."""
+def read_spec(word: str, *, base: str, coders: Coders, hosts: Mapping[str, Reach] = NO_HOSTS) -> ReadSpec:
+    """The spec in a file. Raises SpecError with every problem that it has. `hosts`: those of the settings."""
     return take_spec(read(word), base=base, coders=coders, hosts=hosts)
 
 
-def take_spec(document: Document, *, base: str, coders: Coders, hosts: Mapping[str, str] = NO_HOSTS) -> ReadSpec:
+def take_spec(document: Document, *, base: str, coders: Coders, hosts: Mapping[str, Reach] = NO_HOSTS) -> ReadSpec:
     """The spec in a document. Raises SpecError with every problem that it has."""
     found = draft(document.value)
+    if found.run is not None:
+        found = replace(found, run=_able(found.run, hosts))
     problems = [*found.problems, *_problems(found, base, coders, hosts)]
     if problems:
         raise SpecError(document.source, [_line(problem) for problem in sorted(problems, key=_place)], hint=HINT)
@@ -56,6 +60,17 @@ def take_spec(document: Document, *, base: str, coders: Coders, hosts: Mapping[s
     tasks = tuple(replace(task, cwd=_directory(task, found.run, base)) for _, task in found.tasks)
     name = found.run.name or _printable(document.stem)
     return ReadSpec(replace(found.run, name=name, tasks=tasks), _warnings(found.tasks))
+
+
+def _able(run: RunSpec, hosts: Mapping[str, Reach]) -> RunSpec:
+    """The run, whose workers can do what their hosts can, too."""
+
+    def able(worker: Worker) -> Worker:
+        host = hosts.get(worker.host) if isinstance(worker.host, str) else worker.host
+        more = host.capabilities if host is not None else ()
+        return replace(worker, capabilities=tuple(dict.fromkeys((*worker.capabilities, *more))))
+
+    return replace(run, workers=tuple(map(able, run.workers)))
 
 
 def with_defaults(spec: RunSpec, coder: str | None, model: str | None, default: str) -> RunSpec:
@@ -90,7 +105,7 @@ def read_alerts(word: str) -> Alerts:
     raise SpecError(document.source, [_line(problem) for problem in sorted(problems, key=_place)], hint=HINT)
 
 
-def _problems(found: Draft, base: str, coders: Coders, hosts: Mapping[str, str]) -> list[Problem]:
+def _problems(found: Draft, base: str, coders: Coders, hosts: Mapping[str, Reach]) -> list[Problem]:
     problems: list[Problem] = []
     if found.run is not None:
         problems += spec_rules.run_problems(found.run)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from fleet.config.clock import utc_ms
 from fleet.config.machines import Health
 from fleet.model.host import Host
 from fleet.policy.health import API_FAULTS, fault_of, provider
@@ -26,4 +26,4 @@ def _provider(store: Store, found: Sequence[Host], api_fault: str | None) -> lis
     tells = any(host.kind == "sprite" and host.status not in API_FAULTS for host in found)
     if not api_fault and not (tells and fault_of({host.name: host for host in store.hosts()})):
         return []
-    return [provider(api_fault, time.time_ns() // 1_000_000)]
+    return [provider(api_fault, utc_ms())]

@@ -14,20 +14,20 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 import msgspec
 
 from fleet import __version__, errors
 from fleet.errors import FleetError, ServerError, ServerRefused, ServerUnreachable, UsageError
+from fleet.front.address import broken_off, unreachable, words
 
 S = TypeVar("S")
 T = TypeVar("T")
 BASE = "/v1/fleet"
 CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
 SILENCE_SECONDS = 12.0  # after which events come no more: the server says something every 5
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 TOKEN = re.compile(r"[\x21-\x7e]+")
 PATIENCE = 3  # times that a server may ask to wait
 LONGEST_WAIT = 5.0  # seconds that are waited each time
@@ -43,10 +43,10 @@ class _Problem(msgspec.Struct, kw_only=True):
 
 
 class Client:
-    """One for a command."""
+    """One for a command. The address was checked: the token is sent there."""
 
-    def __init__(self, url: str, token: str, *, insecure: bool = False) -> None:
-        self._url = _checked(url, insecure=insecure)
+    def __init__(self, url: str, token: str) -> None:
+        self._url = url
         if not TOKEN.fullmatch(token):
             raise UsageError("the token holds characters that no token has")
         self._http = httpx.Client(
@@ -101,7 +101,7 @@ class Client:
         except httpx.TimeoutException as exc:
             raise ServerUnreachable(f"{self._url} did not answer in time") from exc
         except httpx.HTTPError as exc:
-            raise self._unreachable(exc) from exc
+            raise unreachable(self._url, exc) from exc
         try:
             return self._good(answer)
         except FleetError as exc:
@@ -116,7 +116,7 @@ class Client:
         except httpx.TimeoutException as exc:
             raise ServerUnreachable(f"{self._url} says nothing any more") from exc
         except (httpx.HTTPError, httpx.StreamError) as exc:
-            raise ServerUnreachable(f"{self._url} broke off: {_words(exc)}") from exc
+            raise ServerUnreachable(f"{self._url} broke off: {words(exc)}") from exc
 
     def cut(self, answer: httpx.Response) -> None:
         """End an answer that another thread is reading: it comes to its end there."""
@@ -142,24 +142,17 @@ class Client:
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as exc:
                 broken += 1
                 if broken > 1:
-                    raise ServerUnreachable(f"{self._url} broke off: {_words(exc)}") from exc
+                    raise broken_off(self._url, exc) from exc
                 continue
             except httpx.TimeoutException as exc:
                 raise ServerUnreachable(f"{self._url} did not answer in time", hint="try again") from exc
             except httpx.HTTPError as exc:
-                raise self._unreachable(exc) from exc
+                raise unreachable(self._url, exc) from exc
             after = _retry_after(answer)
             if after is None or waited >= PATIENCE:
                 return self._good(answer)
             waited += 1
             time.sleep(after)
-
-    def _unreachable(self, exc: httpx.HTTPError) -> ServerError:
-        said = _words(exc)
-        if "CERTIFICATE" in said.upper() or "SSL" in said.upper():
-            hint = "SSL_CERT_FILE names the certificates that are believed"
-            return ServerRefused(f"{self._url} cannot be trusted: {said}", hint=hint)
-        return ServerUnreachable(f"cannot reach {self._url}: {said}", hint="is `fleet serve` running there?")
 
     def _good(self, answer: httpx.Response) -> httpx.Response:
         if answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
@@ -205,29 +198,9 @@ class Client:
         return f"the server is Fleet {there}, and this is {__version__}" if there not in ("", __version__) else ""
 
 
-def _checked(url: str, *, insecure: bool) -> str:
-    """An address that a token may be sent to."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError("--url takes an address such as http://127.0.0.1:7878")
-    if parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/"):
-        raise UsageError("--url takes a host and a port alone", hint="the token comes from the variable of --token-env")
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK and not insecure:
-        raise UsageError(
-            f"the token would travel to {parts.hostname} in the clear",
-            hint="use https, or `ssh -L 7878:127.0.0.1:7878 HOST`; --insecure where something else encrypts",
-        )
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 def _retry_after(answer: httpx.Response) -> float | None:
     """How long the server asks to wait; None: it does not."""
     if answer.status_code not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
         return None
     said = answer.headers.get("retry-after", "")
     return min(float(said), LONGEST_WAIT) if said.isdecimal() else None
-
-
-def _words(exc: Exception) -> str:
-    said = str(exc)
-    return (said.partition("] ")[2] if said.startswith("[Errno ") else said) or type(exc).__name__

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fleet.front.looks import LocalLooks
+from fleet.errors import REFUSED, FleetError
+from fleet.front.local_looks import LocalLooks
 
 if TYPE_CHECKING:
     from fleet.config.home import Home
@@ -95,7 +96,7 @@ class LocalFront(LocalLooks):
         from fleet.projections.runs import run_view
 
         control, settings, base = self._control(), self._settings(), self._base()
-        hosts = {host.name: host.kind for host in settings.hosts}
+        hosts = {host.name: host for host in settings.hosts}
         coders = self._coders(settings, coder)
         read = take_spec(document, base=base, coders=coders, hosts=hosts)
         made = control.submit(
@@ -113,6 +114,12 @@ class LocalFront(LocalLooks):
         control = self._control()
         return self._detail(control.reads, control.answer(word, text))
 
+    def answer_each(self, words: Sequence[str], text: str) -> Iterator[TaskDetail | FleetError]:
+        """The same answer to many; where one of them is not there, to none."""
+        control = self._control()
+        for one in control.answer_each(words, text):
+            yield one if isinstance(one, FleetError) else self._detail(control.reads, one)
+
     def ask(self, word: str, text: str) -> TaskDetail:
         """Hold a task until a person has answered a question about it."""
         control = self._control()
@@ -122,29 +129,50 @@ class LocalFront(LocalLooks):
         """End the session of a task; it waits for a person then."""
         return self._control().steer.interrupt(word, reason)
 
+    def interrupt_each(self, words: Sequence[str], reason: str) -> Iterator[Intent | FleetError]:
+        """The same of many."""
+        return self._control().steer.interrupt_each(words, reason)
+
     def restart(self, word: str, reason: str, *, force: bool = False, abandon: bool = False) -> Decided:
         """Run a task again; also by the name of a worker that is at no task any more."""
-        from fleet.projections.inspect import inspect
+        from fleet.projections.inspect import found
 
         control = self._control()
-        uid = inspect(control.reads, word).task
+        task, _ = found(control.reads, word)
         again = control.steer.abandon if abandon else control.steer.restart
-        return self._decided(control, again(uid, reason, force=force))
+        return self._decided(control, again(task.uid, reason, force=force))
+
+    def restart_each(
+        self, words: Sequence[str], reason: str, *, force: bool = False, abandon: bool = False
+    ) -> Iterator[Decided | FleetError]:
+        """The same of many."""
+        control = self._control()
+        named = [_uid(control.reads, word) for word in words]
+        uids = [uid for uid in named if isinstance(uid, str)]
+        done = control.steer.restart_each(uids, reason, force=force, abandon=abandon)
+        for one in (next(done) if isinstance(uid, str) else uid for uid in named):
+            yield one if isinstance(one, FleetError) else self._decided(control, one)
 
     def stop(self, word: str, reason: str) -> list[Decided]:
         """Cancel a task; what needs it is skipped."""
         control = self._control()
         return [self._decided(control, one) for one in control.steer.stop(word, reason)]
 
-    def stop_run(self, word: str, reason: str) -> list[Decided]:
+    def stop_each(self, words: Sequence[str], reason: str) -> Iterator[list[Decided] | FleetError]:
+        """The same of many."""
+        control = self._control()
+        for one in control.steer.stop_each(words, reason):
+            yield one if isinstance(one, FleetError) else [self._decided(control, each) for each in one]
+
+    def stop_run(self, word: str, reason: str) -> Iterator[Decided]:
         """Cancel what has not ended of a run."""
         control = self._control()
-        return [self._decided(control, one) for one in control.steer.stop_run(word, reason)]
+        return (self._decided(control, one) for one in control.steer.stop_run(word, reason))
 
-    def stop_all(self, reason: str) -> list[Decided]:
+    def stop_all(self, reason: str) -> Iterator[Decided]:
         """Cancel everything that has not ended."""
         control = self._control()
-        return [self._decided(control, one) for one in control.steer.stop_all(reason)]
+        return (self._decided(control, one) for one in control.steer.stop_all(reason))
 
     def verify(self, word: str) -> TaskDetail:
         """Have the verifier of a task run, for the first time or again."""
@@ -163,3 +191,13 @@ class LocalFront(LocalLooks):
         from fleet.model.intent import Intent
 
         return decided if isinstance(decided, Intent) else self._detail(control.reads, decided)
+
+
+def _uid(reads: Reads, word: str) -> str | FleetError:
+    """The task that a word stands for; also by the name of a worker that is at no task any more."""
+    from fleet.projections.inspect import found
+
+    try:
+        return found(reads, word)[0].uid
+    except REFUSED as exc:
+        return exc

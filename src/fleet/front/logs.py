@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
+import time
+from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fleet.config.files import failed
 from fleet.config.home import require
 from fleet.errors import Conflict, FleetError
 from fleet.front.views import LogView, SupervisorLog, TaskFile
@@ -42,8 +46,9 @@ def log_view(home: Home, uid_of: Callable[[str], str], word: str) -> LogView:
     return LogView(task=uid, session=session, file=str(file), size=size)
 
 
-def task_file(home: Home, uid: str, what: str) -> TaskFile:
-    """What an agent wrote of its task, or its program complained about. An agent cannot make it another's file."""
+def task_file(home: Home, uid: str, what: str, most: int | None = None) -> TaskFile:
+    """What an agent wrote of its task, or its program complained about; its beginning, where it is longer than `most`.
+    An agent cannot make it another's file."""
     directory = home.task_dir(uid)
     file = directory / FILES[what]
     if what == "stderr" and not file.exists():
@@ -52,13 +57,14 @@ def task_file(home: Home, uid: str, what: str) -> TaskFile:
         raise Conflict(f"{file} leads out of the files of its task")
     try:
         with open(file, "rb", opener=_open_at_once) as opened:
-            data = opened.read(MOST_TEXT) or b""
+            data = opened.read(most or MOST_TEXT) or b""
             left_out = os.fstat(opened.fileno()).st_size - len(data)
     except FileNotFoundError:
         return TaskFile(task=uid, file=str(file), text=None)
     except OSError as exc:
         raise FleetError(f"{file} cannot be read: {exc.strerror}") from exc
-    text = BREAK.sub("\n", data.decode("utf-8", "replace"))
+    decoder = getincrementaldecoder("utf-8")("replace")
+    text = BREAK.sub("\n", decoder.decode(data, final=left_out <= 0))  # a letter that was cut is left out too
     return TaskFile(task=uid, file=str(file), text=text, left_out=max(0, left_out))
 
 
@@ -73,11 +79,28 @@ def supervisor_log(home: Home, lines: int | None) -> SupervisorLog:
     file = _newest([home.logs, home.old_logs])
     if file is None:
         return SupervisorLog(file=None, lines=[])
-    with file.open(encoding="utf-8", errors="replace") as opened:
-        return SupervisorLog(file=str(file), lines=[line.rstrip("\n") for line in deque(opened, maxlen=lines)])
+    try:
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            return SupervisorLog(file=str(file), lines=[line.rstrip("\n") for line in deque(opened, maxlen=lines)])
+    except OSError as exc:
+        raise failed(exc, "read", file) from exc
 
 
 def _newest(directories: list[Path]) -> Path | None:
-    """The log file that was written last."""
-    found = [file for directory in directories for file in directory.glob("fleet-*.jsonl")]
-    return max(found, key=lambda file: file.stat().st_mtime, default=None)
+    """The log file that was written last; one that was written tomorrow only where there is no other."""
+    now, found = time.time(), [file for directory in directories for file in _logs(directory)]
+    return max(found, key=lambda file: _recency(file.stat().st_mtime, now), default=None)
+
+
+def _recency(written: float, now: float) -> tuple[bool, float]:
+    return written <= now + 60, written
+
+
+def _logs(directory: Path) -> list[Path]:
+    """Those of a directory; one that is not there has none, one that may not be read is an error."""
+    try:
+        return [directory / name for name in fnmatch.filter(os.listdir(directory), "fleet-*.jsonl")]
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise failed(exc, "read", directory) from exc

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from fleet.config.files import make_private
 from fleet.errors import TransportError
 from fleet.hosts.files import CHUNK, Seen, whole
 from fleet.hosts.transport import Transport
@@ -57,7 +58,7 @@ class Shelf:
         path = self.path(name)
         if path.exists() and path.stat().st_size == len(data):
             return name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         temporary = path.with_name(f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400)
         try:

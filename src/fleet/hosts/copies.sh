@@ -20,9 +20,9 @@ fail() {
     exit 3
 }
 
-is_used() { # TASK
+is_used() { # TASK: its id, or that with @ and the letters that its sessions have after their number
     if [ -e "../worktrees/$1" ]; then return; fi
-    for session in "../sessions/$1".*; do
+    for session in "../sessions/$1".* "../sessions/${1%@*}".*_"${1##*@}"; do
         if [ -e "$session" ]; then return; fi
     done
     return 1

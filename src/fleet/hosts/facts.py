@@ -46,6 +46,7 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 
     code: int
     ended_at: int = 0  # by the host's clock, as far as it is known
+    ran_ms: int | None = None  # for how long its agent ran, by a clock that nobody sets; None: its host has none
     cause: Cause = Cause.EXIT
     swept: bool = False  # the runner is done with what was left behind, or was told to leave it
 
@@ -67,6 +68,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     boot: str = ""
     now: int = 0  # the host's clock, in milliseconds
     idle_ms: int = 0  # since the agent last wrote, by the host's clock
+    ran_ms: int | None = None  # for how long its agent has run, as in the record of its end
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     runner_lives: bool = False
@@ -95,6 +97,7 @@ def parse(line: str) -> Observed:
             boot=said.get("boot", ""),
             now=_number(said, "now"),
             idle_ms=_number(said, "idle"),
+            ran_ms=_ran(said),
             stdout_bytes=_number(said, "stdout"),
             stderr_bytes=_number(said, "stderr"),
             runner_lives=said.get("runner") == "alive",
@@ -126,6 +129,7 @@ def _exit(said: dict[str, str]) -> Exit:
     return Exit(
         code=int(said["code"]),
         ended_at=_number(said, "ended"),
+        ran_ms=_ran(said),
         cause=Cause(said["cause"]),
         swept=bool(said.get("swept")),
     )
@@ -134,6 +138,10 @@ def _exit(said: dict[str, str]) -> Exit:
 def _killed(word: str) -> Killed:
     pid, signal, name = word.split("/", 2)
     return Killed(int(pid), signal, name)
+
+
+def _ran(said: dict[str, str]) -> int | None:
+    return max(0, int(said["ran"])) if said.get("ran") else None
 
 
 def _number(said: dict[str, str], key: str) -> int:

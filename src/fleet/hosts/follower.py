@@ -15,7 +15,7 @@ class Followed(Protocol):
 
     @property
     def printed(self) -> int:
-        """How many bytes it has printed, as far as that is known here."""
+        """How many bytes it has printed, as far as is known here; on this machine, on stderr too."""
 
     async def read(self, cursor: int, *, ended: bool = False) -> Read:
         """The next lines from the cursor on, which never goes back. `ended`: nothing more can come; asks the host."""
@@ -25,6 +25,9 @@ class Followed(Protocol):
 
     async def exit(self) -> Exit | None:
         """The record of its end; once it is there, `read` and `requests` know all that was before it."""
+
+    def vanished(self) -> bool:
+        """Whether its processes are all gone without a record of its end, as far as is known here: worth asking."""
 
     async def requests(self, after: int, *, ended: bool = False) -> list[Request]:
         """What the agent asked for since request number `after`, in order. `ended`: no more can come; asks the host."""

@@ -82,6 +82,30 @@ moved() { # FROM TO NAMES: where nothing stands in the way
         done' sh "$1" "$2" <"$3" 2>&1
 }
 
+aside() { # STATE DAYS
+    for names in "$1"/dropped/*/*/names; do
+        if is_past "$names" "$2"; then
+            names=${names%/*/names}
+            printf '%s\n' "${names##*/}"
+        fi
+    done | sort -u
+}
+
+is_past() { # FILE DAYS
+    [ -n "$(find "$1" -prune -type f -mtime "+$(($2 - 1))" 2>/dev/null)" ]
+}
+
+clear_aside() { # STATE NAME DAYS: in one step nobody can bring it back any more, in the next it is removed
+    for place in "$1/dropped/$2"/*; do
+        is_past "$place/names" "$3" || continue
+        mv "$place" "$1/dropped/.gone.$$" || fail "$place cannot be removed"
+        rm -rf "$1/dropped/.gone.$$"
+    done
+    rmdir "$1/dropped/$2" 2>/dev/null
+    rm -rf "$1"/dropped/.gone.* # of one who was cut off
+    [ -z "$(ls -d "$1"/dropped/.gone.* 2>/dev/null)" ] || fail "not all of $1/dropped/$2 can be removed"
+}
+
 bring_back() { # PATH PLACE
     for place in "$2" "$2"+*; do
         [ -f "$place/names" ] || continue

@@ -23,8 +23,21 @@ def boot_id() -> str:
 
 def start_time(pid: int) -> str:
     """When a process began, as the kernel counts it; empty when there is no such process."""
+    return _life(pid)[1]
+
+
+def has_ended(pid: int, start: str, boot: str) -> bool:
+    """Whether that very process does not live any more: its number alone may be another's by now. False: who knows."""
+    if not boot_id():
+        return False
+    state, began = _life(pid)
+    return boot != boot_id() or began != start or state in "ZX"
+
+
+def _life(pid: int) -> tuple[str, str]:
+    """The state of a process, and when it began; both empty when there is none."""
     fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    return fields[19].decode("ascii") if len(fields) > 19 else ""
+    return (fields[0].decode("ascii"), fields[19].decode("ascii")) if len(fields) > 19 else ("", "")
 
 
 def make_cgroup(session: str) -> str:

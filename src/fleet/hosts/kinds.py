@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from fleet.config.machines import Host
+from fleet.config.pools import SPRITE_HOME
 from fleet.config.settings import Settings
 from fleet.errors import HostUnfit
 from fleet.hosts.transport import Transport
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 LONGEST_CONNECT_SECONDS = 60
 OWN = ".fleet"  # our directory in a host's working directory
-SPRITE_HOME = "/home/sprite"  # as the provider makes them
 
 
 class HostKind(Protocol):
@@ -73,7 +73,7 @@ class Sprite:
         variable = settings.sprites.token_env
         token, seconds = environment.get(variable, ""), float(settings.timeouts.api_status)
         api = SpriteApi(settings.sprites.url, token, answer_seconds=seconds, token_env=variable)
-        return SpriteTransport(api, sprite_name(reach))
+        return SpriteTransport(api, sprite_name(reach), variables=passed_on(reach, environment))
 
 
 def sprite_name(reach: Reach) -> str:
@@ -96,6 +96,6 @@ def state_directory(reach: Reach) -> str:
 
 def passed_on(reach: Reach, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of the allow-list that have a value here. An agent is given them by `start`, as its secrets are:
-    the runner gives it nothing else of the environment that it was called in.
+    the runner gives it nothing else of the environment that it was called in. Commands find them there too.
     """
     return {name: environment[name] for name in reach.env_allowlist if name in environment}

@@ -11,11 +11,12 @@ import stat
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
+from fleet.config.files import make_private
 from fleet.errors import HostFull, TransportError
 from fleet.hosts.apart import Apart
 from fleet.hosts.kernel import boot_id, cgroup_of, make_cgroup, own_cgroup, remove_cgroup, remove_orphaned_cgroups
 from fleet.hosts.transport import MOST_OUTPUT, Completed, Course, too_much
-from fleet.hosts.writing import make_directory, share, write
+from fleet.hosts.writing import share, write
 
 CHUNK = 1 << 16
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO})  # the last is what a socket says
@@ -71,11 +72,11 @@ class LocalTransport:
     async def unpack(self, directory: str, files: Mapping[str, bytes], *, shared: Mapping[str, bytes]) -> None:
         """Here and now, as `get` reads: some small files take less time than a thread does."""
         with _translated(f"cannot write {directory}"):
-            make_directory(directory)
+            make_private(directory)
             share(directory, shared)
             for name, data in files.items():
                 if name.endswith("/"):
-                    make_directory(f"{directory}/{name[:-1]}")
+                    make_private(f"{directory}/{name[:-1]}")
                 else:
                     write(f"{directory}/{name}", data, sync=False)
 
@@ -185,5 +186,5 @@ def _translated(what: str) -> Iterator[None]:
 
 
 def _put(path: str, data: bytes) -> None:
-    make_directory(os.path.dirname(path))
+    make_private(os.path.dirname(path))
     write(path, data)

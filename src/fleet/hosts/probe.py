@@ -9,6 +9,7 @@ from datetime import datetime
 
 import msgspec
 
+from fleet.config.clock import utc_ms
 from fleet.errors import HostGone, HostMissing, TransportError
 from fleet.hosts.transport import Completed, Seen, SupportsSight, Transport, refusal_behind
 from fleet.model.host import Host
@@ -42,8 +43,10 @@ END
 fi
 if [ -n "$1" ]; then
     if ! cd -- "$1" 2>/dev/null; then echo "there is no directory $1"; exit; fi
-    if [ ! -d .fleet/sessions ]; then mkdir -p .fleet/sessions 2>/dev/null; fi
-    if [ ! -w .fleet/sessions ]; then echo "$1 cannot be written"; exit; fi
+    own=.
+    if [ "${4-}" != local ]; then own=.fleet/sessions; fi # this machine's are in the home
+    if [ ! -d "$own" ]; then mkdir -p "$own" 2>/dev/null; fi
+    if [ ! -w "$own" ]; then echo "$1 cannot be written"; exit; fi
 fi
 if [ -n "$2" ] && ! command -v "$2" >/dev/null 2>&1; then echo "there is no program $2"; exit; fi
 echo fit
@@ -82,9 +85,10 @@ class Probed(msgspec.Struct, frozen=True):
 
 async def probe(name: str, reach: Reach, transport: Transport, *, seconds: float, coder: str = "") -> Probed:
     """Ask a machine once, for not longer than that. With the name of a coder's program, for further facts too."""
-    now, began = time.time_ns() // 1_000_000, time.monotonic()
+    now, began = utc_ms(), time.monotonic()
     state, took, as_root, facts = "down", None, False, Facts()
     words = ["sh", "-c", SCRIPT, "probe", reach.working_directory, reach.agent_binary, coder]
+    words += ["local"] if reach.kind == "local" else []
     try:
         async with asyncio.timeout(seconds):
             done = await transport.run(words)
@@ -119,7 +123,7 @@ def status_of(seen: Seen) -> str:
 
 async def sighted(name: str, reach: Reach, transport: SupportsSight) -> Host:
     """Of a machine that was fit when it was probed: what its provider says now. A command would keep it awake."""
-    now, began = time.time_ns() // 1_000_000, time.monotonic()
+    now, began = utc_ms(), time.monotonic()
     seen = await transport.seen()
     up = seen.asleep or seen.presence == "running"
     evidence = f"its provider says that it is {seen.presence}" if up else f"{seen.presence}: {seen.evidence}"

@@ -20,7 +20,7 @@ away() { # WORD...: git, with another machine
 
 clone() { # URL BRANCH PATH TEMPORARY
     rm -rf "$4"
-    mkdir -p "$(dirname "$3")" "$(dirname "$4")" || fail "$3 cannot be made"
+    (umask 077 && mkdir -p "$(dirname "$3")" "$(dirname "$4")") || fail "$3 cannot be made"
     if [ -n "$2" ]; then set -- "$@" --branch "$2"; fi
     url=$1 path=$3 temporary=$4
     shift 4

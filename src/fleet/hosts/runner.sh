@@ -5,11 +5,11 @@
 #   start                 run the agent; what it may not read from disk comes on stdin
 #   observe               what is so in many directories: EPOCH DIRECTORY on each line of stdin, and no further word
 #   abandon               see to it that the agent never runs; too late once it has begun
-#   stop GRACE_MS         end the agent and all it has started: INT, TERM, KILL, with a grace between
+#   stop GRACE_MS         end the agent and all it has started: INT, TERM, KILL, with a grace between; 0: it stands still at once
 #   sweep GRACE_MS        end what a finished agent has left behind
 #   conclude              record the end of an agent on a terminal that did what it was given; its process stays there
 #   attend                let an agent that ends when nobody attends it live on for as long again
-#   free OFFSET           give back the disk space of stdout below the offset, where the host can
+#   free OFFSET [FROM]    give back the disk space of stdout below the offset, or from one to the other, where the host can
 #   forget STDOUT STDERR  remove the directory, once these many bytes of each were collected and nothing lives
 # exit codes: 0 the facts are on stdout; 1 failed; 3 a higher epoch was here; 4 refused
 #
@@ -29,7 +29,7 @@ newline='
 '
 self=$0 verb=${1-} dir=${2-} epoch=${3-}
 proto=1 session='' shell=sh cap=0 tick=5 keep=0 grace_ms=2000 use_cgroup=1 dead_man=0 first_epoch=0 cwd=/ stdin=/dev/null
-secrets='' tty=0
+secrets='' tty=0 margin=17825792 # longer than a line that is read as one, and what is looked at for the last ones
 
 fail() {
     printf 'error: %s\n' "$*" >&2
@@ -122,11 +122,19 @@ become() { # WORD...: exec the agent as the leader of a process session of its o
     exec perl -e 'use POSIX; POSIX::setsid(); exec { $ARGV[0] } @ARGV' "$@"
 }
 
-read_uptime() { # in seconds
-    uptime=''
+read_uptime() { # in seconds; and in milliseconds, where a clock tells that nobody sets
+    uptime='' uptime_ms=''
     if [ -r /proc/uptime ]; then read -r uptime _ </proc/uptime; fi
+    case $uptime in [1-9]*.??) uptime_ms=${uptime%.*}${uptime#*.}0 ;; esac
     uptime=${uptime%%.*}
     if [ -z "$uptime" ]; then uptime=$(date +%s); fi
+}
+
+read_ran() { # for how long the agent has run, in milliseconds; '' where only a clock could tell that somebody may set
+    ran=''
+    if [ -z "$linux" ] || [ -z "$start" ] || [ "$pid_boot" != "$boot" ]; then return; fi
+    read_uptime
+    if [ -n "$uptime_ms" ]; then ran=$((uptime_ms - start * 10)); fi # it began at so many hundredths of a second
 }
 
 # --- who has it -------------------------------------------------------------------------------------------------------
@@ -391,7 +399,8 @@ record_end() { # CODE: at once, for the slot is free now; false where something 
     elif ! nothing_left; then
         return 1
     fi
-    set -- "code=$1" "cause=$cause" "swept=$swept" "killed=" "left=0" # it ended when this is written
+    read_ran
+    set -- "code=$1" "ran=$ran" "cause=$cause" "swept=$swept" "killed=" "left=0" # it ended when this is written
     first_exit "$@" || write_exit "$@"
 }
 
@@ -443,12 +452,13 @@ now_ms() {
 }
 
 read_exit() { # a record without its last line is no record
-    code='' ended='' cause='' swept='' killed='' whole=''
+    code='' ended='' ran='' cause='' swept='' killed='' whole=''
     [ -f exit ] || return 1
     while IFS='=' read -r key value; do
         case $key in
             code) code=$value ;;
             ended) ended=$value ;;
+            ran) ran=$value ;;
             cause) cause=$value ;;
             swept) swept=$value ;;
             killed) killed=$value ;;
@@ -531,6 +541,8 @@ facts() { # [WORD=VALUE]...: one line; the reason comes last and may have blanks
     line="proto=$proto state=$state epoch=$epoch boot=$boot now=$now idle=$idle runner=$runner"
     line="$line stdout=$stdout_size stderr=$stderr_size"
     if [ -n "$pid" ]; then line="$line pid=$pid start=$start"; fi
+    if [ "$state" = running ]; then read_ran; fi
+    if [ -n "$ran" ]; then line="$line ran=$ran"; fi
     if [ "$state" = exited ]; then line="$line code=$code ended=${ended:-$written} cause=$cause swept=$swept"; fi
     if [ -n "$killed" ]; then line="$line killed=$killed"; fi
     printf '%s%s%s\n' "$line" "${*:+ $*}" "${reason:+ reason=$reason}"
@@ -641,11 +653,16 @@ end_all() { # GRACE_MS SIGNAL...: with each signal in turn, then KILL until none
         END { for (i = 1; i <= n && length(all) < 3500; i++) all = all (i > 1 ? "," : "") last[order[i]]; print all }')
 }
 
+freeze() { # the agent and what shares its process group: whatever they do, they do no more of it until they are ended
+    if [ "$kind" = agent ] && agent_lives; then kill -s STOP -- "-$pid" 2>/dev/null; fi
+}
+
 end_rest() { # CODE: of an agent that left something behind. The slot is free now: that is recorded first, if there is room
     now_ms
-    first_exit "code=$1" "ended=$now" "cause=$cause"
+    read_ran
+    first_exit "code=$1" "ended=$now" "ran=$ran" "cause=$cause"
     end_all "$grace_ms" TERM
-    write_exit "code=$1" "ended=$now" "cause=$cause" "swept=$swept" "killed=$ended_list" "left=$left"
+    write_exit "code=$1" "ended=$now" "ran=$ran" "cause=$cause" "swept=$swept" "killed=$ended_list" "left=$left"
     release
 }
 
@@ -808,18 +825,30 @@ end_if_over() { # SESSION SIZE
     cd "$1" 2>/dev/null || return
     read_pids
     if [ "$cap_of" -gt 0 ] && [ "$2" -gt "$cap_of" ] && [ ! -f cause ]; then
+        freeze # it writes as fast as the disk can, and to look for all its processes takes a while
         set_cause cap
-        (end_over) &
+        (end_over 0; give_back) &
     fi
     cd .. || exit
 }
 
-end_over() { # the session whose directory this is
+end_over() { # [GRACE_MS]: the session whose directory this is
     dir=$PWD
     load
     find_cgroup
     read_pids
-    end_all "$grace_ms" INT TERM
+    end_all "${1:-$grace_ms}" INT TERM
+}
+
+give_back() { # the space of what is beyond the bound: nobody reads that, but for a line that crosses it, and the last one
+    if [ "$cap_of" -eq 0 ]; then return; fi
+    for each in stdout stderr; do
+        measured=$(ls -ln "$each" 2>/dev/null)
+        # shellcheck disable=SC2086 # words are wanted
+        set -- $measured
+        length=$((${5:-0} - cap_of - 2 * margin))
+        if [ "$length" -gt 0 ]; then fallocate -p -o $((cap_of + margin)) -l "$length" "$each" 2>/dev/null; fi
+    done
 }
 
 remove_cgroups() { # of what has ended and left nothing in it
@@ -877,13 +906,17 @@ stop() { # GRACE_MS
         prepared) abandon ;;
         starting) void 'stopped before it began' && judge_settled ;;
     esac
-    if [ "$state" = running ]; then set_cause stop; fi
+    if [ "$state" = running ]; then
+        if [ "$1" -eq 0 ]; then freeze; fi
+        set_cause stop
+    fi
     end_all "$1" INT TERM
     rounds=0
     while judge && [ "$state" = running ] && [ "$rounds" -lt 100 ]; do # the runner is about to record the exit
         rounds=$((rounds + 1))
         sleep 0.05 2>/dev/null || sleep 1
     done
+    if [ "$1" -eq 0 ]; then (give_back); fi
     killed=$ended_list
     facts "left=$left"
 }
@@ -895,7 +928,7 @@ sweep() { # GRACE_MS
     if [ -n "$ended_list" ]; then killed=${killed:+$killed,}$ended_list; fi
     if [ "$state" = exited ] && [ -z "$swept" ] && ! runner_lives; then # it was killed in the middle of its own sweep
         swept='done'
-        write_exit "code=$code" "ended=${ended:-0}" "cause=$cause" "swept=$swept" "killed=$killed"
+        write_exit "code=$code" "ended=${ended:-0}" "ran=$ran" "cause=$cause" "swept=$swept" "killed=$killed"
     fi
     facts "left=$left"
 }
@@ -905,7 +938,8 @@ conclude() {
     judge
     if [ "$state" = running ]; then
         now_ms
-        write_exit "code=0" "ended=$now" "cause=done" "swept=kept" "killed=" "left=0"
+        read_ran
+        write_exit "code=0" "ended=$now" "ran=$ran" "cause=done" "swept=kept" "killed=" "left=0"
         judge
     fi
     facts
@@ -917,8 +951,8 @@ attend() {
     facts
 }
 
-free() { # OFFSET
-    if [ "$1" -gt 0 ]; then fallocate -p -o 0 -l "$1" stdout 2>/dev/null; fi
+free() { # OFFSET FROM
+    if [ "$1" -gt "$2" ]; then fallocate -p -o "$2" -l $(($1 - $2)) stdout 2>/dev/null; fi
     judge
     facts
 }
@@ -1004,7 +1038,7 @@ case $verb in
     sweep) sweep "${1:-2000}" ;;
     conclude) conclude ;;
     attend) attend ;;
-    free) free "${1:-0}" ;;
+    free) free "${1:-0}" "${2:-0}" ;;
     forget) forget "${1:-0}" "${2:-0}" ;;
     *) fail "no such verb: $verb" ;;
 esac

@@ -121,7 +121,10 @@ class HostedSession:
         return (await self._call("abandon")).state == HostState.ABANDONED
 
     async def stop(self, *, grace_seconds: float) -> Stopped:
-        """End the agent and all it started: INT, then TERM, then KILL, with the grace between."""
+        """End the agent and all it started: INT, then TERM, then KILL, with the grace between.
+
+        Without a grace it stands still before anything else is done, and is not asked to end.
+        """
         return _stopped(await self._call("stop", str(int(grace_seconds * 1000))))
 
     async def attend(self) -> Observed:
@@ -180,9 +183,9 @@ class HostedSession:
         """Let the agent's command end. May be repeated."""
         await self._put(f"outbox/{request}.answer", render_answer(code, text))
 
-    async def free(self, cursor: int) -> None:
+    async def free(self, cursor: int, *, since: int = 0) -> None:
         """Give back the disk space of stdout below the cursor, where the host can. Offsets stay as they are."""
-        await self._call("free", str(cursor))
+        await self._call("free", str(cursor), str(since))
 
     async def forget(self, *, stdout_bytes: int, stderr_bytes: int) -> None:
         """Remove the directory. Conflict: something in it lives, was not collected or is not ours, and all is left."""

@@ -7,6 +7,7 @@ import time
 
 import msgspec
 
+from fleet.config.clock import utc_ms
 from fleet.errors import FleetError
 from fleet.hosts.fanout import Way
 from fleet.hosts.probe import Facts, probe, status_of
@@ -69,7 +70,7 @@ async def _seen(name: str, kind: str, transport: SupportsSight, seconds: float) 
             took = round((time.monotonic() - began) * 1000)
     if status not in FAULTS:
         return Look(name=name, status=status, asleep=asleep, ms=took)
-    now = time.time_ns() // 1_000_000
+    now = utc_ms()
     found = Host(name=name, kind=kind, state="unknown", since=now, evidence=evidence, probed_at=now)
     return Look(name=name, status=status, ms=took, reason=evidence, found=found)
 

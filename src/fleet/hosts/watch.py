@@ -7,12 +7,14 @@ import os
 import stat
 
 from fleet.hosts.facts import Exit
+from fleet.hosts.kernel import has_ended
 from fleet.hosts.lines import Read
 from fleet.hosts.outbox import Request
 from fleet.hosts.session import HostedSession
 
 QUICK_SECONDS, CALM_SECONDS = 0.02, 0.1  # between two looks: at a few sessions, and at a thousand
 MANY = 1000
+SELDOM = 5  # one look in so many is at stderr too: nobody waits for what is said there, but it has a bound
 TURNS = 200  # with more than so many, an end and a request are looked for at every second look only
 
 
@@ -25,7 +27,7 @@ class LocalWatch:
     def __init__(self) -> None:
         self._followed: set[_Seen] = set()
         self._next: asyncio.TimerHandle | None = None
-        self._turn = False
+        self._turn = 0
 
     def follow(self, hosted: HostedSession, *, cursor: int, requests: int) -> _Seen:
         """Begin with what comes after the cursor and that request."""
@@ -48,10 +50,11 @@ class LocalWatch:
         self._next = asyncio.get_running_loop().call_later(pause, self._look)
 
     def _look(self) -> None:
-        self._turn = not self._turn
-        both = len(self._followed) <= TURNS
+        self._turn += 1
+        both, odd = len(self._followed) <= TURNS, bool(self._turn % 2)
+        at_stderr = self._turn % SELDOM == 0
         for followed in self._followed:
-            followed.look(at_end=both or self._turn, at_requests=both or not self._turn)
+            followed.look(at_end=both or odd, at_requests=both or not odd, at_stderr=at_stderr)
         self._plan()
 
 
@@ -62,9 +65,11 @@ class _Seen:
         self._watch = watch
         self._hosted = hosted
         self._stdout, self._exit = f"{hosted.directory}/stdout", f"{hosted.directory}/exit"
+        self._stderr = f"{hosted.directory}/stderr"
         self._size = self.printed = cursor
         self._request = self._path_of(requests + 1)
         self._record: Exit | None = None
+        self._processes: tuple[tuple[int, str, str], ...] = ()  # its agent and its runner, once they are known
         self._ended = False
         self._changed = False
         self._waiting: asyncio.Future[None] | None = None
@@ -83,6 +88,15 @@ class _Seen:
             self._ended = _is_written(self._exit)
             self._record = await self._hosted.exit() if self._ended else None
         return self._record
+
+    def vanished(self) -> bool:
+        """A few questions to the kernel. The record is looked for last: a runner writes it before it ends."""
+        if len(self._processes) < 2:
+            named = (_process(f"{self._hosted.directory}/{name}") for name in ("pid", "claim"))
+            self._processes = tuple(found for found in named if found is not None)
+        if len(self._processes) < 2 or not all(has_ended(*one) for one in self._processes):
+            return False
+        return not _is_written(self._exit)
 
     async def requests(self, after: int, *, ended: bool = False) -> list[Request]:
         self._request = self._path_of(after + 1)
@@ -109,14 +123,15 @@ class _Seen:
     def close(self) -> None:
         self._watch.leave(self)
 
-    def look(self, *, at_end: bool, at_requests: bool) -> None:
+    def look(self, *, at_end: bool, at_requests: bool, at_stderr: bool) -> None:
         """Wake who waits, if there is more than it knows of."""
-        try:
-            size = os.stat(self._stdout).st_size
-        except OSError:
-            size = self._size
+        size = _size_of(self._stdout, self._size)
         if size != self._size:
-            self._size = self.printed = size
+            self._size = size
+            self.printed = max(size, self.printed)
+            self.wake()
+        if at_stderr and (size := _size_of(self._stderr, 0)) > self.printed:
+            self.printed = size
             self.wake()
         if at_requests and _is_written(self._request):
             self.wake()
@@ -125,6 +140,25 @@ class _Seen:
 
     def _path_of(self, request: int) -> str:
         return f"{self._hosted.directory}/outbox/{request}"
+
+
+def _process(path: str) -> tuple[int, str, str] | None:
+    """The process that a file of the runner names: its number, its start and the boot; None: there is none yet."""
+    try:
+        with open(path, "rb") as file:
+            words = file.read(4096).decode("ascii", "replace").split()
+    except OSError:
+        return None
+    if len(words) < 4 or words[0] not in ("agent", "runner") or not words[1].isdecimal():
+        return None
+    return int(words[1]), words[2], words[3]
+
+
+def _size_of(path: str, unknown: int) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return unknown
 
 
 def _is_written(path: str) -> bool:

@@ -9,6 +9,7 @@
 #   out      bytes of stdout from the offset on, which is not above the one that is wanted next
 #   request  a request of the agent; the offset is its number
 #   exit     the record of the end; all that stdout had before it, and every request, has been told by then
+#   gone     nothing; the agent and its runner do not live, and there is no record of the end: told once
 #   alive    nothing; every few seconds
 
 set -u
@@ -64,6 +65,26 @@ function tell(name,    have, more, request) {
     }
 }
 
+function ended_of(file,    line, part, life, stat, field) { # whether the process that a file of the runner names is no more
+    if ((getline line < file) < 1) line = ""
+    close(file)
+    split(line, part, " ")
+    if (part[1] != "agent" && part[1] != "runner") return 0
+    stat = "/proc/" part[2] "/stat"
+    while ((getline line < stat) > 0) life = life line # a name may hold a line break
+    close(stat)
+    sub(/^.*\) /, "", life)
+    split(life, field, " ")
+    return part[4] != boot || field[20] != part[3] || field[1] ~ /^[ZX]/
+}
+
+function is_gone(name,    line, found) { # the record is looked for last: a runner writes it before it ends
+    if (!ended_of(name "/pid") || !ended_of(name "/claim")) return 0
+    found = (getline line < (name "/exit")) > 0
+    close(name "/exit")
+    return !found
+}
+
 BEGIN {
     most = 1048576; longest = 1048576; at_once = 200; sh = "exec sh"
     for (i = 1; i + 2 < ARGC; i += 3) {
@@ -71,12 +92,20 @@ BEGIN {
         offset[ARGV[i]] = ARGV[i + 1] + 0
         requests[ARGV[i]] = ARGV[i + 2] + 0
     }
+    if ((getline boot < "/proc/sys/kernel/random/boot_id") < 1) boot = ""
     silent = 5
     while (1) {
         told = 0
         split("", size); split("", inode)
         for (i = 1; i <= sessions; i += at_once) look(i, i + at_once - 1)
         for (s = 1; s <= sessions; s++) tell(session[s])
+        if (boot != "" && rounds++ % (pause < 1 ? 5 : 1) == 0) # every second
+            for (s = 1; s <= sessions; s++)
+                if (!ended[session[s]] && !(session[s] in gone) && is_gone(session[s])) {
+                    gone[session[s]] = 1
+                    printf("printf \"gone %s 0 0\\n\\n%s\\n\"\n", session[s], mark) | sh
+                    told++
+                }
         silent = told ? 0 : silent + pause
         if (silent >= 5) {
             printf("printf \"alive - 0 0\\n\\n%s\\n\"\n", mark) | sh

@@ -72,9 +72,9 @@ class Watcher:
             heard = self.heard_at
             try:
                 await self._until_news()
-            except TransportError as exc:
+            except Exception as exc:  # also what the far side said and nobody expected: other hosts are followed on
                 failures = 1 if self.heard_at != heard else failures + 1
-                self.failed = str(exc)
+                self.failed = str(exc) if isinstance(exc, TransportError) else f"{type(exc).__name__}: {exc}"
                 self._log("host_silent", error=self.failed)
                 await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS)) - 1])
 
@@ -145,6 +145,7 @@ class _Watched:
         self._passes = False  # over what comes: nobody will read it but at the end, from the host itself
         self._requests: list[Request] = []
         self._exit: Exit | None = None
+        self._gone = False
         self._changed = asyncio.Event()
 
     @property
@@ -172,6 +173,9 @@ class _Watched:
 
     async def exit(self) -> Exit | None:
         return self._exit
+
+    def vanished(self) -> bool:
+        return self._gone and self._exit is None
 
     async def requests(self, after: int, *, ended: bool = False) -> list[Request]:
         """What was told. At the end the host itself is asked, as for the lines."""
@@ -219,6 +223,8 @@ class _Watched:
                     self._requests.append(parse_request(frame.offset, frame.data))
             case "exit":
                 self._exit = parse_exit(frame.data) or self._exit
+            case "gone":
+                self._gone = True
         self._changed.set()
 
     def _drop(self, cursor: int) -> None:

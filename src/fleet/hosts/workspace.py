@@ -33,8 +33,10 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, task: str, source: str, state: str) -> Worktree:
-        """The worktree that a task has, or would have; `state` is Fleet's own directory on that host."""
-        return cls(source=source, path=f"{state.rstrip('/')}/worktrees/{check_token(task, 'task')}")
+        """The worktree that a task has, or would have; `state` is Fleet's own directory on that host, and `task` what
+        it is called there: its id, and an @ and more where other homes may have one of that id."""
+        check_token(task.replace("@", ".", 1), "task")
+        return cls(source=source, path=f"{state.rstrip('/')}/worktrees/{task}")
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +209,14 @@ class Workspaces:
         """Remove it; its commits are kept apart, and so are these files: returns where. Conflict: uncommitted work."""
         names = "".join(f"{one.name}\0" for one in keep).encode("utf-8", "surrogateescape")
         return (await self._finish("drop", tree.source, tree.path, stdin=names)).strip("\n")
+
+    async def aside(self, state: str, days: int) -> tuple[str, ...]:
+        """What those are called whose dropped worktrees left files that were put aside so many days ago or more."""
+        return tuple((await self._run("aside", state, str(days))).splitlines())
+
+    async def clear_aside(self, state: str, name: str, days: int) -> None:
+        """Remove these files of one of them; what was put aside since stays."""
+        await self._run("clear_aside", state, name, str(days))
 
     async def restore(self, tree: Worktree) -> str:
         """Bring a dropped one back; returns its branch."""

@@ -27,6 +27,8 @@
 #   drop SOURCE PATH                    remove a worktree without uncommitted work; its commits are kept apart, and so is
 #                                       what stdin names, NUL after each, of what git ignores; where that is
 #   restore SOURCE PATH                 bring it back
+#   aside STATE DAYS                    the worktrees, by name, of which something was put aside so many days ago
+#   clear_aside STATE NAME DAYS         remove that, of one of them
 #
 # Codes: 0 done, 3 it cannot be done and why is on stderr, 4 there is no worktree, 5 too many files, 6 the repository was
 # not reached. A verb that was cut off may be said again.

@@ -6,11 +6,12 @@ real() { # PATH, with every link above it followed
     printf '%s/%s\n' "${above%/}" "${1##*/}"
 }
 
-# Tasks of two homes may have the same id. So a worktree has a name of its own in its repository: that of its directory,
-# or with a number, where one in another place has it. `fleet/names` there says which place has which name.
+# Tasks of two homes may have the same id. So a worktree has a name of its own in its repository: that of its directory up
+# to an @, or with a number, where one in another place has it. `fleet/names` there says which place has which name.
 known() { # REPOSITORY PATH
     common=$(git_in "$1" rev-parse --path-format=absolute --git-common-dir 2>/dev/null) || fail "$1 is in no git repository"
     at=$(real "$2") names=$common/fleet/names word=${2##*/} is_claimed=
+    word=${word%%@*}
     name=$word
     for held in "$names/$word" "$names/$word".*; do
         if [ "$(holder "$held")" = "$at" ]; then name=${held##*/} is_claimed=1; fi
@@ -125,10 +126,10 @@ checked_out() { # TOP PATH BRANCH BASE: a worktree on that branch, which begins 
 # Git's record of a worktree that is gone. Of this one alone: `prune` would also take those that are just being made.
 forget() { # TOP PATH
     [ ! -e "$2" ] || return 0
-    mkdir -p "$(dirname "$2")" || fail "$2 cannot be made"
+    (umask 077 && mkdir -p "$(dirname "$2")") || fail "$2 cannot be made"
     at=$(real "$2")
     patiently git_in "$1" worktree remove --force "$2"
-    for record in "$common/worktrees/$word" "$common/worktrees/$word"[0-9]*; do # cut off before it said what it is about
+    for record in "$common/worktrees/${2##*/}" "$common/worktrees/${2##*/}"[0-9]*; do # cut off before it said what it is about
         if [ -d "$record" ] && [ ! -e "$record/gitdir" ] && ! anybody_makes; then rm -rf "$record"; fi
     done
 }

@@ -8,12 +8,8 @@ import secrets
 from collections.abc import Mapping
 from functools import cache
 
+from fleet.config.files import make_private
 from fleet.hosts.unpacking import SHARED, digest
-
-
-def make_directory(path: str) -> None:
-    """With those above it, private, if it is not there."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
 
 
 def write(path: str, data: bytes, *, mode: int = 0o600, sync: bool = True) -> None:
@@ -45,7 +41,7 @@ def share(directory: str, programs: Mapping[str, bytes]) -> None:
     root = os.path.dirname(directory)
     if not os.path.exists(f"{root}/{kept}/{items[-1][0]}"):
         for name, data in items:
-            make_directory(os.path.dirname(f"{root}/{kept}/{name}"))
+            make_private(os.path.dirname(f"{root}/{kept}/{name}"))
             write(f"{root}/{kept}/{name}", data, mode=0o700)
     for name in dict.fromkeys(name.partition("/")[0] for name in programs):
         with contextlib.suppress(FileExistsError):

@@ -53,7 +53,7 @@ class TaskSubmitted(Event, frozen=True, kw_only=True, tag="task.submitted"):
 
 
 class TaskEdited(Event, frozen=True, kw_only=True, tag="task.edited"):
-    """A person changed fields of a task."""
+    """A person changed fields of a task; or a supervisor its `not_before`, which a clock set back had drawn out."""
 
     edit: TaskEdit
 
@@ -321,8 +321,7 @@ def decode(body: bytes | str) -> AnyEvent:
 def link(previous: bytes, body: bytes) -> bytes:
     """The hash of an event that follows `previous` in its chain."""
     digest = _empty().copy()
-    digest.update(previous)
-    digest.update(body)
+    digest.update(previous + body)
     return digest.digest()
 
 

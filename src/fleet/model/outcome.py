@@ -22,6 +22,7 @@ class OutcomeKind(StrEnum):
     INTERRUPTED = "interrupted"
     CRASHED = "crashed"
     STALLED = "stalled"
+    PLUGIN = "plugin"  # what somebody plugged in for its coder failed in its own code; no coder says this itself
 
 
 REMEDIES = {
@@ -37,6 +38,7 @@ REMEDIES = {
     OutcomeKind.INTERRUPTED: "restart it when you want it to go on",
     OutcomeKind.CRASHED: "look at its stderr: fleet task ID stderr",
     OutcomeKind.STALLED: "look at its log; restart it, or raise idle_seconds if it was only slow",
+    OutcomeKind.PLUGIN: "mend or update the plugin that is named, then restart it",
 }
 
 UNKNOWN_RESET = "the coder is paused and tried again now and then; add credit or raise its plan if that does not help"

@@ -30,6 +30,7 @@ HOP = r"(?:[A-Za-z0-9_][A-Za-z0-9_.@+-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9
 VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 SSH_ONLY = ("user", "port", "identity", "known_hosts", "host_key_fingerprint", "proxy_jump", "ssh_config")
 NEEDED = ("host", "working_directory", "agent_binary")
+STALE_AFTER_SECONDS = 300
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +50,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     proxy_jump: Annotated[str, Meta(description="The hosts on the way there, as for ssh -J.")] = ""
     ssh_config: Annotated[str, Meta(description="A file in place of your own ssh configuration.")] = ""
     working_directory: Annotated[
-        str, Meta(description="The directory that work happens in there; Fleet's own files are below it.")
+        str,
+        Meta(description="The directory that work happens in there. On other machines Fleet's own files are below it."),
     ] = ""
     agent_binary: Annotated[
         str, Meta(description="The agent's program there, in the place of the coder's usual one.")
@@ -60,12 +62,14 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ()
     stale_after_seconds: Annotated[
         int, Meta(ge=5, le=86400, description="After how long without a sign of life it is called stale.")
-    ] = 300
+    ] = STALE_AFTER_SECONDS
     dead_man_seconds: Annotated[
         int,
         Meta(ge=0, le=604800, description="Its agents end by themselves when unattended for so long; 0 means never."),
     ] = 0
-    max_concurrent_tasks: Annotated[int, Meta(ge=1, le=1000, description="How many tasks it may run at once.")] = 1
+    max_concurrent_tasks: Annotated[
+        int, Meta(ge=1, le=1000, description="How many tasks it may run at once, where no worker names it and says so.")
+    ] = 1
     capabilities: Annotated[tuple[str, ...], Meta(description="What it can do, for tasks that ask for it.")] = ()
 
     def __post_init__(self) -> None:
@@ -93,6 +97,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         for name in SSH_ONLY if self.kind == "sprite" else ("host", "dead_man_seconds", *SSH_ONLY):
             if getattr(self, name):
                 raise ClashError((name,), f'means nothing for a host of kind "{self.kind}"')
+        if self.kind == "local" and self.stale_after_seconds != STALE_AFTER_SECONDS:
+            raise ClashError(("stale_after_seconds",), 'means nothing for a host of kind "local"')
 
 
 def check_word(name: str, word: str) -> None:

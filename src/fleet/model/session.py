@@ -53,13 +53,29 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         """For how long its agent ran, or has until now; not for how long nobody saw that it had ended."""
         if self.started_at is None:
             return 0
-        passed = max(0, (self.ended_at or now) - self.started_at)
-        return passed if self.ran_ms is None else min(self.ran_ms, passed)
+        return max(0, (self.ended_at or now) - self.started_at) if self.ran_ms is None else self.ran_ms
 
 
-def session_id(task: str, epoch: int) -> str:
-    """The name of the session that a task's launch with this epoch is."""
-    return f"{task}.{epoch}"
+def session_id(task: str, epoch: int, seal: str = "") -> str:
+    """The name of the session that a task's launch with this epoch is. It names a directory on its host: where homes
+    may share that, it has a seal, letters that no other home's have."""
+    return f"{task}.{epoch}_{seal}" if seal else f"{task}.{epoch}"
+
+
+def seal_of(session: str) -> str:
+    """The seal of a session; empty: it is on a machine of its home, or an earlier Fleet began its task."""
+    return session.rpartition(".")[2].partition("_")[2]
+
+
+def goes_by(session: str, word: str) -> bool:
+    """Whether a word means this session: its id, or that without the seal."""
+    return session == word or session.startswith(f"{word}_")
+
+
+def name_there(session: str) -> str:
+    """What a session's task is called on a host that homes may share. No id of a task has an @ in it."""
+    seal = seal_of(session)
+    return f"{task_of(session)}@{seal}" if seal else task_of(session)
 
 
 def task_of(session: str) -> str:

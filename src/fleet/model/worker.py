@@ -10,7 +10,6 @@ from msgspec import Meta
 from fleet.model.clash import ClashError
 from fleet.model.reach import Reach
 
-OF_ANOTHER = ("working_directory", "agent_binary", "env_allowlist")  # what sessions on this machine do not heed
 TOKEN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$(?!\n)"
 
 
@@ -32,8 +31,11 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     capabilities: Annotated[tuple[str, ...], Meta(description="What it can do, for tasks that ask for it.")] = ()
     max_concurrent_tasks: Annotated[int, Meta(ge=1, le=1000, description="How many tasks it may run at once.")] = 1
 
+    @property
+    def title(self) -> str:
+        """Its id, and what people call it."""
+        return f"{self.id} ({self.name})" if self.name not in ("", self.id) else self.id
+
     def __post_init__(self) -> None:
-        if isinstance(self.host, Reach) and self.host.kind == "local":
-            for name in OF_ANOTHER:
-                if getattr(self.host, name):
-                    raise ClashError(("host", name), "means nothing for a worker on this machine: its task says that")
+        if isinstance(self.host, Reach) and self.host.max_concurrent_tasks != 1:
+            raise ClashError(("host", "max_concurrent_tasks"), "is the worker's to say: give it beside `host`")

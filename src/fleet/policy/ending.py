@@ -173,6 +173,12 @@ def after_no_start(reason: str, times: int) -> Decision:
     return Retry(reason=reason, after_seconds=2 ** (times - 1), charged=False)
 
 
+def after_fault(reason: str, spent: Spent) -> Finish:
+    """What is plugged in for its coder failed: that is no doing of the task, and it would fail so again."""
+    verdict = _verdict(Result.FAIL, reason, spent, Source.TRANSPORT)
+    return Finish(verdict, alerts=(Alert(AlertKind.NEEDS_HUMAN, reason),))
+
+
 def backoff(charged: int, allowance: Allowance, jitter: float) -> float:
     """How long to wait before the next attempt: longer each time, never the same for all."""
     raw = allowance.backoff_seconds * allowance.backoff_multiplier**charged

@@ -11,7 +11,7 @@ from fleet.errors import NotFound
 from fleet.model.host import Host, is_local
 from fleet.model.reach import Reach
 from fleet.model.run import Run
-from fleet.model.session import Session, Slot
+from fleet.model.session import Session, Slot, name_there
 from fleet.model.task import Task
 from fleet.policy.allocation import all_members
 
@@ -22,6 +22,7 @@ class Crew(msgspec.Struct, frozen=True, kw_only=True):
     """A worker, as placement sees it: so many slots on one host."""
 
     name: str
+    title: str = ""  # the same with what people call it
     host: str  # its name; empty: this machine
     most: int
     capabilities: frozenset[str] | None = None  # None: every one that no other has to itself
@@ -73,6 +74,28 @@ def pool_host(settings: Settings, name: str) -> Reach | None:
     return next((each.own for each in all_members(settings) if each.host == name and each.own is not None), None)
 
 
+def reach_here(worker: str, run: Run | None, settings: Settings) -> Reach | None:
+    """What the settings say of this machine for a worker of it, by the name of its slot; None: nothing."""
+    name = worker.partition("#")[0]
+    local = {host.name: host for host in settings.hosts if host.kind == "local"}
+    for brought in run.workers if run is not None else ():
+        if brought.name == name:
+            return local.get(brought.host)
+    for declared in settings.workers:
+        if declared.id == name:
+            host = declared.host
+            found = local.get(host) if isinstance(host, str) else host
+            return found if found is not None and found.kind == "local" else None
+    return local.get(name)
+
+
+def task_there(name: str, sessions: Callable[[str], Iterable[Session]]) -> str | None:
+    """Whose directory it is on a host that homes may share, of our tasks; None: of none. `sessions`: of a task."""
+    uid = name.partition("@")[0]
+    ours = any(name_there(one.id) == name and not is_local(one.host) for one in sessions(uid))
+    return uid if ours else None
+
+
 def crews_of(settings: Settings) -> tuple[Crew, ...]:
     """The workers of the settings. A host that no worker names is a worker itself, if it has an agent.
 
@@ -82,17 +105,17 @@ def crews_of(settings: Settings) -> tuple[Crew, ...]:
     crews = []
     for worker in settings.workers:
         reach = hosts[worker.host] if isinstance(worker.host, str) else worker.host
-        if reach.kind != "local" and reach.kind not in RUN_ON:
-            continue
         name = worker.host if isinstance(worker.host, str) else worker.id
         able = frozenset((*worker.capabilities, *reach.capabilities))
         host = "" if reach.kind == "local" else name
-        crews.append(Crew(name=worker.id, host=host, most=worker.max_concurrent_tasks, capabilities=able))
+        most = worker.max_concurrent_tasks
+        crews.append(Crew(name=worker.id, title=worker.title, host=host, most=most, capabilities=able))
     manned = {worker.host for worker in settings.workers if isinstance(worker.host, str)}
     for name, reach in hosts.items():
-        if reach.kind in RUN_ON and reach.agent_binary and name not in manned:
+        if reach.agent_binary and name not in manned:
             able = frozenset(reach.capabilities)
-            crews.append(Crew(name=name, host=name, most=reach.max_concurrent_tasks, capabilities=able))
+            host = "" if reach.kind == "local" else name
+            crews.append(Crew(name=name, host=host, most=reach.max_concurrent_tasks, capabilities=able))
     return tuple(crews)
 
 
@@ -111,12 +134,14 @@ def crews_of_pools(settings: Settings) -> tuple[Crew, ...]:
     )
 
 
-def crews_of_run(run: Run) -> tuple[Crew, ...]:
-    """The workers that a run brought with it and that are elsewhere. Those on this machine are named by its room."""
+def crews_of_run(run: Run, settings: Settings) -> tuple[Crew, ...]:
+    """The workers that a run brought with it and that are on a host that is described. Those that are merely on this
+    machine are named by its room."""
+    local = {host.name for host in settings.hosts if host.kind == "local"}
     return tuple(
         Crew(
             name=worker.name,
-            host=worker.host_in(run.id),
+            host="" if worker.host in local else worker.host_in(run.id),
             most=worker.max_tasks,
             capabilities=frozenset(worker.capabilities),
             run=run.id,

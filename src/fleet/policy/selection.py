@@ -40,7 +40,8 @@ def select(
     """
     if not hosts:
         raise NotFound(
-            "there are no hosts", hint="add [[hosts]] to fleet.toml, or run `fleet config import config.yaml`"
+            "there are no hosts",
+            hint="declare one: `fleet hosts add --help`; `fleet config import FILE` takes over a list",
         )
     wanted = {host.name for name in names for host in _named(hosts, name)} if names else None
     found = [

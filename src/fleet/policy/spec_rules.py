@@ -14,11 +14,13 @@ from fleet.model.alert_spec import Alerts, variables
 from fleet.model.circles import circles
 from fleet.model.ids import some_of
 from fleet.model.permission import Hold, Permission
+from fleet.model.reach import Reach
 from fleet.model.spec import RunSpec, TaskSpec
 from fleet.model.task import check_title
 from fleet.policy.redaction import is_secret_name, looks_like_a_key
 
 Placed = tuple[KeyPath, TaskSpec]
+OF_SETTINGS = ("working_directory", "agent_binary", "env_allowlist")  # of this machine: the operator's to say
 LONGEST_CIRCLE = 12  # names of it that are shown
 
 
@@ -30,8 +32,16 @@ def run_problems(run: RunSpec) -> Iterator[Problem]:
         first = seen.setdefault(worker.id, place)
         if first != place:
             yield Problem(("workers", place, "id"), f"`{worker.id}` is also the id of workers[{first}]")
+        yield from _of_settings(("workers", place, "host"), worker.host)
     if run.alerts is not None:
         yield from alert_problems(run.alerts, ("alerts",))
+
+
+def _of_settings(path: KeyPath, host: str | Reach) -> Iterator[Problem]:
+    for name in OF_SETTINGS if isinstance(host, Reach) and host.kind == "local" else ():
+        if getattr(host, name):
+            text = "means nothing for a worker on this machine: name a host of kind local in fleet.toml, which says it"
+            yield Problem((*path, name), text)
 
 
 def alert_problems(alerts: Alerts, path: KeyPath) -> Iterator[Problem]:
@@ -45,8 +55,8 @@ def alert_problems(alerts: Alerts, path: KeyPath) -> Iterator[Problem]:
                 yield Problem((*path, "adapters", name, field), "give the NAME of a variable, not its value")
 
 
-def host_problems(run: RunSpec, hosts: Mapping[str, str]) -> Iterator[Problem]:
-    """Workers on hosts that are not there; `hosts` has those of the settings, with their kinds."""
+def host_problems(run: RunSpec, hosts: Mapping[str, Reach]) -> Iterator[Problem]:
+    """Workers on hosts that are not there; `hosts` has those of the settings."""
     for place, worker in enumerate(run.workers):
         name = worker.host
         if isinstance(name, str) and name != "local" and name not in hosts:

@@ -27,6 +27,7 @@ OF_OUTCOME = {
     K.AUTH: NEEDS_HUMAN,
     K.MISSING: NEEDS_HUMAN,
     K.DENIED: NEEDS_HUMAN,
+    K.PLUGIN: NEEDS_HUMAN,
     K.INTERRUPTED: TRANSIENT,  # by somebody else; what a person interrupted is blocked
 }
 

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from fleet.config.clock import utc_ms
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import BLOCKS, TAKEN, Comment, Task
 from fleet.store.reads import Reads
@@ -32,11 +33,6 @@ STATES_OF: dict[str, frozenset[TaskState]] = {  # where tasks of a status may be
     "deferred": frozenset({T.QUEUED, T.BLOCKED}),
     "closed": frozenset({T.COMPLETED, T.CANCELLED}),
 }
-
-
-def now_ms() -> int:
-    """The clock."""
-    return time.time_ns() // 1_000_000
 
 
 def status(task: Task, now: int) -> str:
@@ -61,7 +57,7 @@ def envelope(data: object, **beside: object) -> Json:
 
 def issue(task: Task, reads: Reads, *, now: int | None = None) -> Json:
     """A task as `create`, `update` and `close` give it."""
-    now = now_ms() if now is None else now
+    now = utc_ms() if now is None else now
     bead, word = task.bead, status(task, now)
     closed, started = word == "closed", bead.started_at or task.started_at
     fields: Json = {
@@ -193,7 +189,7 @@ def comment(said: Comment) -> Json:
 
 def summary(reads: Reads, *, now: int | None = None) -> Json:
     """What `stats` counts."""
-    now = now_ms() if now is None else now
+    now = utc_ms() if now is None else now
     counts = reads.counts()
     held = reads.tasks(frozenset({T.BLOCKED}))
     queued = reads.tasks(frozenset({T.QUEUED}))

@@ -59,7 +59,7 @@ def board(reads: Reads, settings: Settings, home: Home, *, machine: str, now: in
     found = status(reads, home, most=MOST)
     running = _running(reads, settings, found.supervisors, now)
     blocked = sorted(found.needs_you, key=lambda each: each.kind not in ASKED)  # in each part the oldest first
-    stale = [_stale(each, now) for each in running if each.stale]
+    stale = [_stale(reads, each) for each in running if each.stale]
     raised = {each.id for each in found.gave_up}
     return Board(
         home=found.home,
@@ -103,10 +103,10 @@ def _run(shown: TaskLine, session: Session, usage: Usage, *, stale: bool) -> Run
     )
 
 
-def _stale(each: Running, now: int) -> Question:
-    idle = each.idle_ms or 0
+def _stale(reads: Reads, each: Running) -> Question:
+    since = reads.progress(each.session).last_output_at or each.started_at or 0
     text = "no supervisor attends it, or its host does not answer"
-    return Question(id=each.id, title=each.title, kind="stale", text=text, asked_at=now - idle, asked_by="")
+    return Question(id=each.id, title=each.title, kind="stale", text=text, asked_at=since, asked_by="")
 
 
 def _waiting(reads: Reads, settings: Settings, task: Task) -> Waiting:

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Literal, get_args
 
 import msgspec
 
@@ -19,7 +20,8 @@ from fleet.model.session import Session
 from fleet.projections import feed
 from fleet.store.reads import Reads, order_of
 
-BY = ("day", "coder", "model", "host", "label", "run")
+By = Literal["day", "coder", "model", "host", "label", "run"]
+BY: tuple[str, ...] = get_args(By)
 NONE = "-"  # the name of those without a model, a label or a run
 AT_ONCE = 2000  # sessions that are read together
 OVERLAP_MS = 10_000  # where several write at once, an event may come later than those behind it; by no more than this

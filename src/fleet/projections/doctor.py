@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -17,9 +18,10 @@ import msgspec
 
 from fleet.config.home import Home
 from fleet.config.settings import MODELLESS, Settings
-from fleet.errors import FleetError
+from fleet.errors import FleetError, HomeError
 from fleet.model.states import OPEN
 from fleet.model.task import effective
+from fleet.projections.plugged import failed_lately, tried
 from fleet.store.mirror import decode_line
 from fleet.store.reads import Reads
 
@@ -85,7 +87,7 @@ def checkup(
     wanted: dict[str, int] = {}
     if home.exists:
         checks += _store(home, settings, open_reads, supervisor, wanted)
-    return [*checks, *_coders(settings, wanted, env), *_beads(settings, env)]
+    return [*checks, *_coders(settings, wanted, env), *_plugins(settings, wanted), *_beads(settings, env)]
 
 
 def _language() -> list[Check]:
@@ -127,8 +129,11 @@ def _programs(env: Mapping[str, str]) -> list[Check]:
 
 
 def _home(home: Home) -> list[Check]:
-    if not home.exists:
-        return [fail("home", f"there is none at {home.path}", "fleet init")]
+    try:
+        if not home.exists:
+            return [fail("home", f"there is none at {home.path}", "fleet init")]
+    except HomeError as exc:  # another's, most likely
+        return [fail("home", str(exc), exc.hint)]
     checks = []
     mode = stat.S_IMODE(home.path.stat().st_mode)
     if home.path.stat().st_uid != os.geteuid():
@@ -140,8 +145,7 @@ def _home(home: Home) -> list[Check]:
         checks.append(warn("home", f"others may look into {home.path} (mode {mode:o})", "fleet init --force"))
     else:
         checks.append(ok("home", f"{home.path} (mode {mode:o})"))
-    if home.secrets.exists() and stat.S_IMODE(home.secrets.stat().st_mode) & 0o077:
-        checks.append(fail("secrets", f"others may read {home.secrets}", f"chmod 600 {home.secrets}"))
+    checks += _private(home)
     needed = (home.logs, home.tasks, home.sessions, home.bells, home.leases)
     missing = [each.name for each in needed if not each.is_dir()]
     if missing:
@@ -157,6 +161,16 @@ def _home(home: Home) -> list[Check]:
     return checks
 
 
+def _private(home: Home) -> list[Check]:
+    """The files with secrets in them: one that others may read is refused where it is needed."""
+    there = [path for path in home.private if path.exists()]
+    opened = [path for path in there if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    if not opened:
+        return [ok("secrets", f"{', '.join(path.name for path in there)}: nobody else may read")] if there else []
+    names = shlex.join(str(path) for path in opened)
+    return [fail("secrets", f"others may read {', '.join(map(str, opened))}", f"chmod 600 {names}")]
+
+
 def _store(
     home: Home, settings: Settings, open_reads: Callable[[], Reads], supervisor: int | None, wanted: dict[str, int]
 ) -> list[Check]:
@@ -170,6 +184,9 @@ def _store(
             checks = [ok("store", f"{where} answers, {events} {'event' if events == 1 else 'events'}")]
             checks += _mirror(home, settings, reads)
             checks += _supervisor(reads, supervisor, total)
+            checks += [
+                warn("plugins", f"{uid}: {why}", f"fleet why {uid}") for uid, why in failed_lately(reads).items()
+            ]
             given = settings.supervisor
             for task in reads.tasks(OPEN, limit=LOOKED_AT):
                 chosen = effective(task.coder, None, default_coder=given.coder, default_model="")
@@ -262,6 +279,17 @@ def _coders(settings: Settings, wanted: dict[str, int], env: Mapping[str, str]) 
     unasked = [name for name in INSTALL if name not in there and name not in asked]
     if unasked:
         checks.append(ok("other coders", f"not installed, and not asked for: {', '.join(unasked)}"))
+    return checks
+
+
+def _plugins(settings: Settings, wanted: dict[str, int]) -> list[Check]:
+    """The coders that others brought: one that breaks its contract fails each of its sessions."""
+    checks = []
+    for name, wrong in tried(settings, (settings.supervisor.coder, *settings.own_coders, *wanted)).items():
+        hint = f"mend or update the plugin, or give its tasks another coder than {name}"
+        checks.append(
+            fail("plugins", wrong, hint) if wrong else ok("plugins", f"the coder `{name}` is of the contract")
+        )
     return checks
 
 

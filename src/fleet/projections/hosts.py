@@ -28,6 +28,7 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int  # that live on it
     slots: int  # how many may
     workers: tuple[str, ...]
+    titles: tuple[str, ...]  # of the workers: with what people call them
     capabilities: tuple[str, ...]
     working_directory: str
 
@@ -63,6 +64,7 @@ def _here(machine: str, settings: Settings, crews: tuple[Crew, ...], live: int) 
         sessions=live,
         slots=settings.supervisor.max_concurrent + sum(crew.most for crew in ours),
         workers=("local", *(crew.name for crew in ours)),
+        titles=("local", *(crew.title or crew.name for crew in ours)),
         capabilities=tuple(sorted({name for crew in ours for name in crew.capabilities or ()})),
         working_directory="",
     )
@@ -85,6 +87,7 @@ def _view(name: str, reach: Reach, known: Host | None, crews: tuple[Crew, ...], 
         sessions=live,
         slots=sum(crew.most for crew in there),
         workers=tuple(crew.name for crew in there),
+        titles=tuple(crew.title or crew.name for crew in there),
         capabilities=tuple(sorted({name for crew in there for name in crew.capabilities or ()})),
         working_directory=reach.working_directory,
     )

@@ -10,7 +10,7 @@ from fleet.errors import NotFound
 from fleet.model import event as ev
 from fleet.model.ids import LISTS
 from fleet.model.receipt import ArtifactRef, Receipt
-from fleet.model.session import Progress, Session
+from fleet.model.session import Progress, Session, goes_by
 from fleet.model.states import LIVE, Result
 from fleet.model.task import Task
 from fleet.store.reads import Reads
@@ -75,7 +75,7 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
 
 def inspect(reads: Reads, word: str) -> Inspection:
     """What stands for a worker, a task or a session."""
-    task, session = _found(reads, word)
+    task, session = found(reads, word)
     progress = reads.progress(session.id) if session is not None else Progress()
     receipts = reads.receipts(task=task.uid)
     failed = [receipt.reason for receipt in receipts if receipt.result in FAILED]
@@ -121,7 +121,7 @@ def why_stale(session: Session, progress: Progress, attended: Collection[str]) -
     return f"host {session.host} gives no sign of life" if progress.stale_since is not None else ""
 
 
-def _found(reads: Reads, word: str) -> tuple[Task, Session | None]:
+def found(reads: Reads, word: str) -> tuple[Task, Session | None]:
     """By a session's own id that session; by a worker its newest; by a task the newest of the task."""
     try:
         task = reads.find(word)
@@ -131,7 +131,7 @@ def _found(reads: Reads, word: str) -> tuple[Task, Session | None]:
             raise NotFound(f"no worker, task or session `{word}`", hint=LISTS["task"]) from None
         return reads.task(session.task), session
     sessions = reads.sessions(task=task.uid)
-    chosen = [session for session in sessions if session.id == word] or sessions
+    chosen = [session for session in sessions if goes_by(session.id, word)] or sessions
     return task, chosen[-1] if chosen else None
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from fleet.config.home import Home
 from fleet.errors import FleetError
+from fleet.model.session import goes_by
 from fleet.store.reads import Reads
 
 BLOCK = 1 << 18
@@ -33,7 +34,7 @@ class _Of(msgspec.Struct):
 def log_tail(reads: Reads, home: Home, word: str, most: int) -> LogTail:
     """Of a task, or of one of its sessions alone."""
     task = reads.find(word)
-    only = word if any(session.id == word for session in reads.sessions(task=task.uid)) else None
+    only = next((session.id for session in reads.sessions(task=task.uid) if goes_by(session.id, word)), None)
     file = home.task_dir(task.uid) / "log.jsonl"
     try:
         with file.open("rb") as opened:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from fleet.config.clock import utc_ms
 from fleet.config.machines import Host
 from fleet.config.settings import MODELLESS, Settings
 from fleet.hosts.fanout import Way, across
@@ -116,7 +117,7 @@ def seen_now(
         disk_used_pct=facts.disk_used_pct,
         clock_ahead_seconds=facts.clock_ahead_seconds,
     )
-    now = time.time_ns() // 1_000_000
+    now = utc_ms()
     told += [text for login in facts.logins if (text := _login_warning(login, now))]
     if look.responsive and look.reason and look.reason != f"there is no program {program}":
         told.append(look.reason)

@@ -111,7 +111,7 @@ def _workers(spec: RunSpec, task: TaskSpec, max_workers: int) -> tuple[str, ...]
     if not spec.workers:
         return (f"local slots 1 to {max_workers}",)
     wanted = set(task.worker.capabilities)
-    return tuple(worker.id for worker in spec.workers if wanted.issubset(worker.capabilities))
+    return tuple(worker.title for worker in spec.workers if wanted.issubset(worker.capabilities))
 
 
 def _permitted(permissions: Sequence[Permission]) -> Iterator[Enforced]:

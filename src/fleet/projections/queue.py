@@ -13,6 +13,7 @@ from fleet.model.session import Progress, Session
 from fleet.model.states import IN_PROGRESS, Result, TaskState
 from fleet.model.task import KEPT, Task, effective
 from fleet.model.terms import Terms
+from fleet.store import asks
 from fleet.store.reads import Reads
 
 if TYPE_CHECKING:
@@ -53,12 +54,14 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tasks are asked for: of a run, with all of these labels, tags and metadata."""
+    """Which tasks are asked for: of a run, with all of these labels, tags and metadata; by age after one of them."""
 
     run: str | None = None
     labels: dict[str, str] = {}
     tags: frozenset[str] = frozenset()
     metadata: dict[str, str] = {}
+    after: str | None = None  # a task, or "" for the beginning
+    newest_first: bool = False
 
     def has(self, task: Task) -> bool:
         """Whether a task is one of them."""
@@ -147,7 +150,9 @@ def lines(
     if wanted is None:
         found = reads.tasks(states, limit=limit)
     else:
-        found = [task for task in reads.tasks(states, run=wanted.run) if wanted.has(task)][:limit]
+        most = asks.LIMIT if wanted.labels or wanted.tags or wanted.metadata else limit
+        every = reads.tasks(states, run=wanted.run, limit=most, newest_first=wanted.newest_first, after=wanted.after)
+        found = [task for task in every if wanted.has(task)][:limit]
     present = [supervisor.id for supervisor in reads.supervisors()] if found else []
     return [line(reads, settings, task, now, present) for task in found]
 
@@ -268,8 +273,8 @@ def _session(settings: Settings, session: Session, progress: Progress, now: int)
         "coder": session.coder,
         "model": session.model,
         "started_at": began,
-        "elapsed_ms": now - began,
-        "idle_ms": now - (progress.last_output_at or began),
+        "elapsed_ms": max(0, now - began),
+        "idle_ms": max(0, now - (progress.last_output_at or began)),
         "peak_context_tokens": progress.peak_context_tokens,
         "context_window": progress.context_window or _window(settings, session),
         "events": progress.usage.events,
@@ -279,7 +284,7 @@ def _session(settings: Settings, session: Session, progress: Progress, now: int)
 def _window(settings: Settings, session: Session) -> int | None:
     """How many tokens the session's model holds, where its coder knows."""
     options = settings.coders.get(session.coder)
-    if options is not None and (options.argv or options.python):
+    if options is not None and (options.argv or options.python or options.context_limit):
         return options.context_limit or None
     from fleet.plugins import load  # not at the top: most commands show no session, and start faster without it
 

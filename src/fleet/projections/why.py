@@ -118,7 +118,7 @@ def _withheld(reads: Reads, settings: Settings, task: Task) -> tuple[Withheld, .
     brought = run.workers if run is not None else ()
     if any(each.is_here for each in brought):
         return ()  # who of them is free is known only in the moment of the claim
-    crews = (*crews_of(settings), *(crews_of_run(run) if run is not None else ()))
+    crews = (*crews_of(settings), *(crews_of_run(run, settings) if run is not None else ()))
     pool = pool_of(task.capabilities)
     if pool is not None:
         crews = tuple(crew for crew in crews_of_pools(settings) if crew.pool == pool)
@@ -247,6 +247,8 @@ def _action(
             return f"fleet logs {uid} -f, fleet interrupt {uid}, or fleet restart {uid}{run}"
         case TaskState.CANCELLED if task.skipped_for:
             return f"fleet why {task.skipped_for}"
+        case TaskState.FAILED if last and last.outcome == K.PLUGIN:
+            return f"{last.remedy}: {again}"
         case TaskState.FAILED if task.source is Source.VERIFIER:
             verify = (
                 f"mend it, then: fleet verify {uid}" if _has_verifier(task) else f"fleet verify {uid} --pass, or --fail"

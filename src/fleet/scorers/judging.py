@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from fleet.errors import FleetError
@@ -11,6 +13,7 @@ from fleet.model.receipt import Score
 from fleet.model.scorer import AnyScorer, Plugin, kind_of
 from fleet.scorers.scorer import Evidence, Read, Scorer, Wants, broken
 
+T = TypeVar("T")
 Load = Callable[[str], Scorer]  # from a name to its scorer; raises NotFound, UsageError
 
 
@@ -24,8 +27,8 @@ def wanted(parts: Iterable[tuple[str, AnyScorer]], load: Load) -> list[Wants]:
     found = []
     for _, leaf in parts:
         try:
-            found.append(named(leaf, load).wants(leaf))
-        except Exception:  # a stranger's scorer may raise anything: its score will say so
+            found.append(_sound(named(leaf, load).wants(leaf), Wants))
+        except (Exception, SystemExit):  # a stranger's scorer may raise anything: its score will say so
             found.append(Wants())
     return found
 
@@ -35,8 +38,17 @@ def scored(parts: Iterable[tuple[str, AnyScorer]], evidence: Evidence, read: Rea
     found = []
     for at, leaf in parts:
         try:
-            found.append(replace(named(leaf, load).score(leaf, evidence, read), at=at))
-        except Exception as exc:  # a stranger's scorer may raise anything
+            found.append(replace(_sound(named(leaf, load).score(leaf, evidence, read), Score), at=at))
+        except (Exception, SystemExit) as exc:  # a stranger's scorer may raise anything
             said = str(exc) if isinstance(exc, FleetError | OSError) else f"{type(exc).__name__}: {exc}"
+            if isinstance(leaf, Plugin) and not isinstance(exc, FleetError):
+                said = f"the scorer `{leaf.name}` failed in its own code: {said}"
             found.append(replace(broken(kind_of(leaf), f"it could not be judged: {said}"), at=at))
     return found
+
+
+def _sound(answer: T, kind: type[T]) -> T:
+    """The answer, if it is of a kind through and through: what is wrong in it would be found where it is kept."""
+    if not isinstance(answer, kind):
+        raise TypeError(f"it gave a {type(answer).__name__}, not a {kind.__name__}")
+    return msgspec.convert(msgspec.to_builtins(answer), kind)

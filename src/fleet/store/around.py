@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -34,7 +34,7 @@ def join(tx: Tx, supervisor: str, machine: str, pid: int, seconds: float) -> Sup
 
 
 def renew(tx: Tx, supervisor: str, seconds: float) -> None:
-    """The lease holds for that long from now. Once it has ended it cannot be had back."""
+    """The lease holds for that long from now. Once somebody has said that it ended, it cannot be had back."""
     sessions.require_lease(tx, supervisor)
     tx.lease(supervisor, seconds)
 
@@ -48,11 +48,11 @@ def leave(tx: Tx, supervisor: str, reason: str) -> None:
         _left(tx, msgspec.json.decode(found[0][0], type=Supervisor), reason, supervisor)
 
 
-def expire(tx: Tx, *, by: str) -> list[Supervisor]:
+def expire(tx: Tx, *, by: str, only: Collection[str] | None = None) -> list[Supervisor]:
     """The supervisors whose lease has ended since the last look. Their sessions go on; they may now be adopted."""
     found = tx.rows(f"SELECT doc FROM supervisors WHERE left_at IS NULL ORDER BY id{tx.for_update}")
     known = [msgspec.json.decode(row[0], type=Supervisor) for row in found]
-    gone = [supervisor for supervisor in known if tx.lapsed(supervisor.id)]
+    gone = [one for one in known if (only is None or one.id in only) and tx.lapsed(one.id)]
     return [_left(tx, supervisor, "its lease ended", by) for supervisor in gone]
 
 

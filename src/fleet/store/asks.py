@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from fleet.model.intent import Intent
-from fleet.model.session import Lane, Session, task_of
+from fleet.model.session import Lane, Session, goes_by, task_of
 from fleet.model.states import IN_PROGRESS, TaskState
 from fleet.model.task import BLOCKS, Task
 from fleet.store.engine import Row, Tx
@@ -44,10 +44,19 @@ def waiting(tx: Tx, limit: int) -> list[Task]:
 
 
 def tasks(
-    tx: Tx, states: Collection[TaskState] | None, *, run: str | None, limit: int, newest_first: bool
+    tx: Tx,
+    states: Collection[TaskState] | None,
+    *,
+    run: str | None,
+    limit: int,
+    newest_first: bool,
+    after: str | None = None,
 ) -> list[Task]:
-    """Tasks in some states, the most urgent and oldest first; of any state (None), by age."""
-    if states is not None and not newest_first:
+    """Tasks in some states, the most urgent and oldest first; of any state (None), by age.
+
+    With `after`, a task's uid or "" for the beginning, they are those that follow, by age whatever their state.
+    """
+    if states is not None and not newest_first and after is None:
         found = [one for name in _shelves(states) for one in shelf(tx, name, limit, run=run)]
         return [_task(row[2]) for _, row in sorted(found, key=_urgency)[:limit]]
     where, values = ("run = ?", [run]) if run is not None else ("1 = 1", [])
@@ -55,6 +64,9 @@ def tasks(
         shelves = sorted(_shelves(states))
         where += f" AND shelf IN ({', '.join('?' * len(shelves))})"
         values += shelves
+    if after:
+        where += f" AND seq {'<' if newest_first else '>'} (SELECT seq FROM tasks WHERE uid = ?)"
+        values.append(after)
     order = "DESC" if newest_first else "ASC"
     rows = tx.rows(f"SELECT doc FROM tasks WHERE {where} ORDER BY seq {order} LIMIT ?", *values, limit)
     return [_task(row[0]) for row in rows]
@@ -158,7 +170,7 @@ def matching(tx: Tx, word: str, prefix: str) -> list[str]:
 
 def by_other_names(tx: Tx, word: str) -> list[str]:
     """The uids of tasks whose session, busy worker, or id in a spec this is."""
-    if any(found.id == word for found in sessions(tx, task=task_of(word))):
+    if any(goes_by(found.id, word) for found in sessions(tx, task=task_of(word))):
         return [task_of(word)]
     run, slash, task_id = word.rpartition("/")
     if slash:

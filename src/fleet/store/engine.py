@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from fleet.store.pending import Pending
 
 T = TypeVar("T")
+Asked: TypeAlias = "tuple[Callable[[Tx], Any], Pending[Any]]"  # a body, and whom its outcome is told
 Value: TypeAlias = "str | int | bytes | None"
 Row: TypeAlias = "tuple[Any, ...]"
 
@@ -52,6 +53,9 @@ class Tx(Protocol):
     def lapsed(self, supervisor: str) -> bool:
         """Whether a supervisor's lease has ended: by the database's clock, or, on SQLite, when its process did."""
 
+    def released(self, supervisor: str) -> bool:
+        """Whether its lease has ended for good, without anybody's word. A time does not: that clock may be set."""
+
     def place(self, seq: int) -> tuple[bytes, str] | None:
         """The hash of an event, and the position in the feed after it."""
 
@@ -82,11 +86,37 @@ class Engine(Protocol):
     def write(self, body: Callable[[Tx], T]) -> Pending[T]:
         """Run `body` in a transaction. All of it is committed and durable, or nothing is. May run it more than once."""
 
+    def write_each(self, asked: Sequence[Asked]) -> None:
+        """Run several in one transaction. What refuses one takes back it alone; where there is no commit, all are
+        told so. Their outcomes may be there later than this returns."""
+
     def read(self, ask: Callable[[Tx], T]) -> T:
         """Run `ask` on a consistent snapshot. Takes no write lock and creates nothing."""
+
+    def now(self) -> int:
+        """The time by which it records, in UTC milliseconds: that of all who share the database."""
 
     def listen(self) -> Bell:
         """Be told of commits, by any process."""
 
     def close(self) -> None:
         """Finish what was asked for, then let go."""
+
+
+class Over:
+    """An engine over another, which alters how is written: all else is as there, and that is its owner's to close."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def read(self, ask: Callable[[Tx], T]) -> T:
+        return self._engine.read(ask)
+
+    def now(self) -> int:
+        return self._engine.now()
+
+    def listen(self) -> Bell:
+        return self._engine.listen()
+
+    def close(self) -> None:
+        """Nothing of its own is open."""

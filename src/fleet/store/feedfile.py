@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 
 import msgspec
 
+from fleet.config.clock import utc_ms
+from fleet.config.files import private
 from fleet.config.home import Home
 
 NAME = "queue.json"
@@ -24,13 +25,14 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def write(home: Home, *, left: int = 0, error: str = "") -> None:
     """Note the last look. A note that cannot be written stops nothing: the queue goes on."""
-    now = time.time_ns() // 1_000_000
+    now = utc_ms()
     before = read(home)
     same = before is not None and before.error == error
     made = Feed(at=now, since=before.since if same and before else now, left=left, error=error)
     temporary = home.path / f".{NAME}.{os.getpid()}"
     with contextlib.suppress(OSError):
-        temporary.write_bytes(msgspec.json.encode(made) + b"\n")
+        with open(temporary, "wb", opener=private) as file:
+            file.write(msgspec.json.encode(made) + b"\n")
         temporary.replace(home.path / NAME)
 
 

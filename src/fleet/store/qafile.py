@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fleet.config.files import make_private, private
 from fleet.config.home import Home
 
 NAME = "Q&A.md"
@@ -50,12 +51,13 @@ def exchange(home: Home, uid: str) -> str:
 
 def _write(file: Path, change: Callable[[bytes], bytes]) -> None:
     """In one step: a reader finds the one or the other."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(file.parent)
     existing = file.read_bytes() if file.exists() else b""
     changed = change(existing)
     if changed != existing:
         temporary = file.with_name(f".{NAME}.{os.getpid()}")
-        temporary.write_bytes(changed)
+        with open(temporary, "wb", opener=private) as made:
+            made.write(changed)
         temporary.replace(file)
 
 

@@ -47,6 +47,10 @@ class Reads:
         """Let go of the database."""
         self._engine.close()
 
+    def now(self) -> int:
+        """The time by which the store records: of this machine, or of the database that several machines share."""
+        return self._engine.now()
+
     def listen(self) -> Bell:
         """Be told of commits."""
         return self._engine.listen()
@@ -90,9 +94,12 @@ class Reads:
         run: str | None = None,
         limit: int = asks.LIMIT,
         newest_first: bool = False,
+        after: str | None = None,
     ) -> list[Task]:
-        """Tasks in some states (None: in any)."""
-        return self._engine.read(lambda tx: asks.tasks(tx, states, run=run, limit=limit, newest_first=newest_first))
+        """Tasks in some states (None: in any); those that follow a task by age, where one is given."""
+        return self._engine.read(
+            lambda tx: asks.tasks(tx, states, run=run, limit=limit, newest_first=newest_first, after=after)
+        )
 
     def counts(self, run: str | None = None) -> dict[str, int]:
         """How many tasks there are in each state and of each kind of failure."""
@@ -144,6 +151,15 @@ class Reads:
     def orphans(self) -> list[Session]:
         """Live sessions whose supervisor has left."""
         return self._engine.read(asks.orphans)
+
+    def lapsed(self) -> list[Supervisor]:
+        """Supervisors whose lease has ended, and of whom nobody has said yet that they are gone."""
+
+        def ask(tx: Tx) -> list[Supervisor]:
+            found = tx.rows("SELECT doc FROM supervisors WHERE left_at IS NULL ORDER BY id")
+            return [known for known in asks.decode_all(found, Supervisor) if tx.lapsed(known.id)]
+
+        return self._engine.read(ask)
 
     def supervisors(self, *, present: bool = True) -> list[Supervisor]:
         """Supervisors whose lease holds; or all that ever joined."""

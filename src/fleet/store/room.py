@@ -34,9 +34,11 @@ class Room:
         return name
 
     def _names(self, lane: Lane, slot: Slot) -> list[str]:
-        """The places that could take a task of this lane, in order. A slot elsewhere is a worker's already."""
+        """The places that could take a task of this lane, in order. The slot of a declared worker has its name."""
         if not slot.here:
             return [slot.worker]
+        if slot.declared:
+            return [slot.worker] if not self._run.workers or slot.runs == frozenset({self._run.id}) else []
         if not self._run.workers:
             return [f"{self._run.id}-local-{n}" for n in range(1, self._count + 2)]
         wanted = set(lane.capabilities)
@@ -72,7 +74,7 @@ class Rooms:
         """The slot, under the name that the run gives it; None: there is no room for a task of this lane."""
         if slot.shares or lane.directory is None:
             return self._in_run(lane, slot)
-        where = (lane.host, lane.directory)
+        where = (lane.host or slot.host, lane.directory)
         placed = self._in_run(lane, slot) if where not in self._directories() else None
         if placed is not None:
             self._directories().add(where)
@@ -83,7 +85,10 @@ class Rooms:
         if self._occupied is None:
             self._tx.exclusively("directories")
             live = asks.tasks(self._tx, IN_PROGRESS, run=None, limit=asks.LIMIT, newest_first=False)
-            self._occupied = {(task.host, directory) for task in live if (directory := changed_in_place(task))}
+            at = {session.task: session.host for session in asks.sessions(self._tx, live=True)}
+            self._occupied = {
+                (at.get(task.uid, task.host), directory) for task in live if (directory := changed_in_place(task))
+            }
         return self._occupied
 
     def _in_run(self, lane: Lane, slot: Slot) -> Slot | None:

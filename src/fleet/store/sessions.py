@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fleet.errors import Conflict, Fenced, LeaseLost
 from fleet.model import event as ev
 from fleet.model.alert import Alert, of_block
+from fleet.model.host import is_local
 from fleet.model.receipt import Awaits, Verdict
 from fleet.model.session import (
     Claimed,
@@ -23,6 +24,7 @@ from fleet.model.session import (
     accepts,
     first_fit,
     fits,
+    seal_of,
     session_id,
     task_of,
 )
@@ -30,8 +32,11 @@ from fleet.model.states import LIVE, STATE_OF_RESULT, Result, SessionState
 from fleet.model.task import Block, Task, effective
 from fleet.store import asks, rows
 from fleet.store.engine import Tx
+from fleet.store.letters import letters
 from fleet.store.room import Rooms
 from fleet.store.transition import apply, open_receipt, raised, receipt_from
+
+SEAL_LETTERS = 6
 
 
 def claim(tx: Tx, supervisor: str, slots: Sequence[Slot], defaults: Defaults) -> list[Claimed]:
@@ -239,7 +244,7 @@ def require_lease(tx: Tx, supervisor: str) -> None:
 
 def _is_gone(tx: Tx, supervisor: str) -> bool:
     found = tx.rows("SELECT left_at FROM supervisors WHERE id = ?", supervisor)
-    return not found or found[0][0] is not None or tx.lapsed(supervisor)
+    return not found or found[0][0] is not None or tx.released(supervisor)
 
 
 def _ended(tx: Tx, session: Session, ending: Ending, by: str) -> ev.SessionEnded:
@@ -255,12 +260,20 @@ def _ended(tx: Tx, session: Session, ending: Ending, by: str) -> ev.SessionEnded
     )
 
 
+def _seal(tx: Tx, task: Task) -> str:
+    """The same for all sessions of a task elsewhere: each finds what the one before it left there."""
+    for earlier in reversed(asks.sessions(tx, task=task.uid)) if task.epoch else ():
+        if not is_local(earlier.host):
+            return seal_of(earlier.id)
+    return letters(SEAL_LETTERS)
+
+
 def _take(tx: Tx, task: Task, slot: Slot, supervisor: str, defaults: Defaults) -> Claimed:
     epoch = task.epoch + 1
     who = task.awaits or task
     chosen = effective(who.coder, who.model, default_coder=defaults.coder, default_model=defaults.model)
     session = Session(
-        id=session_id(task.uid, epoch),
+        id=session_id(task.uid, epoch, "" if slot.here else _seal(tx, task)),
         task=task.uid,
         run=task.run,
         kind="verify" if task.awaits else "work",

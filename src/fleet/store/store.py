@@ -2,12 +2,13 @@
 
 A verb is one transaction. It is durable when its `Pending` has its result; when it raises, nothing was written. Verbs
 may be called from any thread or loop. A verb that was cut off (a killed process, a lost server) either happened whole
-or not at all: read before saying it again.
+or not at all: read before saying it again. `together` puts many into one transaction, each done or refused by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from fleet.model.alert import Alert
 from fleet.model.delivery import Came, Delivery
@@ -18,7 +19,7 @@ from fleet.model.run import NewRun, Run
 from fleet.model.session import Claimed, Defaults, Ending, Fence, Progress, Session, Slot
 from fleet.model.supervisor import Supervisor
 from fleet.model.task import BLOCKS, Comment, NewTask, Task, TaskEdit
-from fleet.store import around, deliveries, probes, queue, sessions, submission
+from fleet.store import around, deliveries, probes, queue, sessions, submission, waits
 from fleet.store.pending import Pending
 from fleet.store.reads import Reads
 
@@ -31,6 +32,16 @@ class Store(Reads):
         from fleet.store.unmoved import Unmoved
 
         return Store(Unmoved(self._engine, subject, seq), prefix=self.prefix)
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[Store]:
+        """This store, for many verbs in one transaction: each has its outcome after the block, done or refused by
+        itself. Nothing may be waited for inside. A block that raises has written nothing."""
+        from fleet.store.together import Together
+
+        gathered = Together(self._engine)
+        yield Store(gathered, prefix=self.prefix)
+        gathered.commit()
 
     # the queue
 
@@ -211,9 +222,13 @@ class Store(Reads):
         """A supervisor ends in good order."""
         return self._engine.write(lambda tx: around.leave(tx, supervisor, reason))
 
-    def expire(self, *, by: str) -> Pending[list[Supervisor]]:
-        """Mark supervisors whose lease has ended as gone; returns them."""
-        return self._engine.write(lambda tx: around.expire(tx, by=by))
+    def expire(self, *, by: str, only: Collection[str] | None = None) -> Pending[list[Supervisor]]:
+        """Mark supervisors whose lease has ended as gone, or those of them that are named; returns them."""
+        return self._engine.write(lambda tx: around.expire(tx, by=by, only=only))
+
+    def mend_waits(self, *, by: str) -> Pending[list[Task]]:
+        """Have waits that a clock set back has drawn out last as long as was meant. A second time does nothing."""
+        return self._engine.write(lambda tx: waits.mend(tx, by=by))
 
     def intend(self, verb: str, target: str, *, by: str, args: dict[str, str] | None = None) -> Pending[Intent]:
         """A person asks for something that only a supervisor can do."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container, Sequence
 
 from msgspec.structs import replace
@@ -10,14 +9,13 @@ from msgspec.structs import replace
 from fleet.errors import Conflict, CycleError, NotFound, UsageError
 from fleet.model import event as ev
 from fleet.model.circles import circles
-from fleet.model.ids import ALPHABET, check_token, run_subject, slug
+from fleet.model.ids import check_token, run_subject, slug
 from fleet.model.run import NewRun, Run
 from fleet.model.states import UNMET, TaskState
 from fleet.model.task import BLOCKS, Link, NewTask, Task, check_new
 from fleet.store import ledger, rows
 from fleet.store.engine import Tx
-
-_LETTERS = "".join(ALPHABET[byte % len(ALPHABET)] for byte in range(256)).encode()  # a letter for each byte
+from fleet.store.letters import letters
 
 
 def submit(tx: Tx, new: Sequence[NewTask], *, run: NewRun | None, by: str, prefix: str) -> list[Task]:
@@ -143,7 +141,7 @@ def _mint(tx: Tx, table: str, column: str, prefix: str, taken: Container[str] = 
     """A new id: as short as is still free after two tries of each length."""
     for attempt in range(64):
         length = 3 + attempt // 2
-        candidate = f"{prefix}-{os.urandom(length).translate(_LETTERS).decode()}"
+        candidate = f"{prefix}-{letters(length)}"
         if candidate not in taken and not tx.rows(f"SELECT 1 FROM {table} WHERE {column} = ?", candidate):
             return candidate
     raise Conflict("no free id was found")

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from fleet.config.files import make_private, private
 from fleet.config.home import Home
 from fleet.errors import UsageError
 from fleet.model.task import Task
@@ -64,11 +65,17 @@ def write(home: Home, task: Task) -> None:
     """
     with contextlib.suppress(OSError, msgspec.DecodeError):
         raw = _read(path(home, task.uid))
-        save(home, task, None if raw is None else _kept(raw, task))
+        data = _content(task, {} if raw is None else _kept(raw, task))
+        if data != raw:  # most verbs change nothing that stands in it
+            _put(home, task.uid, data)
 
 
-def save(home: Home, task: Task, kept: dict[str, Any] | None = None) -> None:
+def save(home: Home, task: Task) -> None:
     """Write a task's file anew, or raise OSError: for a queue whose ledger does not hold what the file says."""
+    _put(home, task.uid, _content(task, {}))
+
+
+def _content(task: Task, kept: dict[str, Any]) -> bytes:
     editable = {name: getattr(task, name) for name in EDITABLE}
     content = TaskFile(
         id=task.uid,
@@ -79,11 +86,15 @@ def save(home: Home, task: Task, kept: dict[str, Any] | None = None) -> None:
         as_written=editable,
         **editable,
     )
-    data = msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(content) | (kept or {})), indent=2) + b"\n"
-    directory = home.task_dir(task.uid)
-    (directory / "artifacts").mkdir(mode=0o700, parents=True, exist_ok=True)
+    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(content) | kept), indent=2) + b"\n"
+
+
+def _put(home: Home, uid: str, data: bytes) -> None:
+    directory = home.task_dir(uid)
+    make_private(directory / "artifacts")
     temporary = directory / f".task.json.{os.getpid()}"
-    temporary.write_bytes(data)
+    with open(temporary, "wb", opener=private) as file:
+        file.write(data)
     temporary.replace(directory / "task.json")
 
 

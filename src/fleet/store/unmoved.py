@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fleet.errors import Fenced
 from fleet.store import ledger
-from fleet.store.engine import Bell, Engine, Tx
+from fleet.store.engine import Asked, Engine, Over, Tx
 from fleet.store.pending import Pending
 
 T = TypeVar("T")
 
 
-class Unmoved:
+class Unmoved(Over):
     """An engine whose first write finds the newest event of a subject to be the expected one, or raises Fenced.
 
     The look and the write are one transaction. Later writes belong to the same verb and are not held up.
     """
 
     def __init__(self, engine: Engine, subject: str, seq: int) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._subject = subject
         self._seq = seq
         self._passed = False
@@ -41,14 +41,10 @@ class Unmoved:
 
         return self._engine.write(fenced)
 
-    def read(self, ask: Callable[[Tx], T]) -> T:
-        return self._engine.read(ask)
-
-    def listen(self) -> Bell:
-        return self._engine.listen()
-
-    def close(self) -> None:
-        """The engine is its owner's to close."""
+    def write_each(self, asked: Sequence[Asked]) -> None:
+        if not self._passed:
+            raise AssertionError("the first write of a verb is one by itself: it is that which is held up")
+        self._engine.write_each(asked)
 
     def _newest(self, tx: Tx) -> int:
         """Held to the end of the transaction, so that nobody moves it meanwhile."""

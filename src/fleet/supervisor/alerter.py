@@ -74,6 +74,8 @@ class Alerter:
                     await self.run_once()
                 except (FleetError, OSError) as exc:
                     self._house.log("alerts_delayed", error=str(exc))
+                except Exception as exc:  # nobody's session ends for it
+                    self._house.log_fault("alerts_delayed", exc)
                 await asyncio.sleep(REST_SECONDS)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):

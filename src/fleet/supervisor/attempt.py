@@ -13,20 +13,24 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from fleet.coders.coder import Coder
+from fleet.coders.contained import ContainedCoder
+from fleet.config.clock import utc_ms
 from fleet.config.settings import MODELLESS
 from fleet.config.settings import Coder as CoderOptions
 from fleet.errors import Conflict, Fenced, TransportError, UsageError
 from fleet.model.alert import Alert, AlertKind
+from fleet.model.reach import Reach
 from fleet.model.scorer import AnyScorer, Command, VerifierPrompt, leaves, scorer_of
 from fleet.model.session import Progress, Session, pool_of
 from fleet.model.task import Task
 from fleet.policy.ending import Allowance, allowance_of
 from fleet.policy.limits import Limits, Used, limits_of, verifier_limits
+from fleet.policy.placement import reach_here
 from fleet.supervisor.dispatch import Dispatch
-from fleet.supervisor.history import History, decoded
-from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.history import History
+from fleet.supervisor.house import House
 from fleet.supervisor.record import StreamRecord
+from fleet.supervisor.stopwatch import stopwatch
 from fleet.supervisor.wish import Wish
 
 T = TypeVar("T")
@@ -52,13 +56,14 @@ class Attempt:
         self.house = house
         self.task = task
         self.session = session
-        self.coder: Coder = house.coder(session.coder)
+        coder = house.coder(session.coder)
         self.site = house.site(session.host)
         self.hosted = self.site.hosted(session)
         self.dispatch: Dispatch | None = None  # of a worker of a pool
         if pool_of(task.capabilities) is not None and session.kind == "work":
-            self.dispatch = Dispatch(self, self.coder)
-            self.coder = self.dispatch.coder
+            self.dispatch = Dispatch(self, coder)
+            coder = self.dispatch.coder
+        self.coder = ContainedCoder(session.coder, coder)
         self.history = History(house.store, session, self.coder)
         self.progress = Progress()
         self.state: Any = None  # of the coder's parser
@@ -69,6 +74,7 @@ class Attempt:
         self._heard_at = 0.0  # when its host was last heard, where that is another machine
         self.abandoned = False  # by a person: its host is not asked again
         self.ended_at: int | None = None  # when its agent ended, by our clock; None: its end was not seen
+        self.stopwatch = stopwatch(here=self.site.is_here)
         self.left_out = 0  # bytes of its output that are not in its log; known when all was read
 
     @cached_property
@@ -112,8 +118,8 @@ class Attempt:
 
     @property
     def elapsed_ms(self) -> int:
-        """For how long its agent ran, or has been there, by the clock."""
-        return max(0, (self.ended_at or now_ms()) - (self.session.started_at or self.session.claimed_at))
+        """For how long its agent ran, or has been there; a millisecond at the least, as 0 would say that none did."""
+        return max(1, self.stopwatch.elapsed_ms)
 
     @property
     def conversation(self) -> str:
@@ -128,8 +134,17 @@ class Attempt:
     @property
     def program(self) -> str | None:
         """The program of the coder, where it is not the usual one. A command is a line for sh, on every host."""
-        there = self.site.program if self.session.coder not in MODELLESS else ""
+        there = self.reach.agent_binary if self.reach is not None and self.session.coder not in MODELLESS else ""
         return there or self.options.program or None
+
+    @property
+    def reach(self) -> Reach | None:
+        """What is said of its host; None: nothing, and it is this machine."""
+        settings = self.house.settings
+        if not self.site.is_here or not (settings.hosts or settings.workers):
+            return self.site.reach
+        run = self.house.store.run(self.session.run) if self.session.run else None
+        return reach_here(self.session.worker, run, settings)
 
     @property
     def as_root(self) -> bool:
@@ -149,19 +164,26 @@ class Attempt:
     @property
     def source(self) -> str:
         """The directory that the task names, on its host, or the usual one there."""
+        usual = self.site.directory
         if self.site.is_here:
-            return self.task.cwd or self.task.terms.base or self.site.directory
-        return os.path.join(self.site.directory, self.task.cwd or "")
+            usual = (self.reach.working_directory if self.reach else "") or self.task.terms.base or usual
+        return os.path.join(usual, self.task.cwd or "").rstrip("/") or "/"
+
+    @property
+    def is_somewhere(self) -> bool:
+        """Whether its task or its host names a directory to work in."""
+        named = self.reach is not None and bool(self.reach.working_directory)
+        return bool(self.task.cwd) or named or not self.site.is_here
 
     @property
     def task_dir(self) -> str:
         """The directory of its task, on its host."""
-        return self.site.task_dir(self.task.uid)
+        return self.site.task_dir(self.session)
 
     @property
     def artifacts(self) -> str:
         """The artifact directory of its task, on its host."""
-        return self.site.artifacts(self.task.uid)
+        return self.site.artifacts(self.session)
 
     @property
     def is_preparing(self) -> bool:
@@ -191,12 +213,12 @@ class Attempt:
     def keep_state(self, state: Any) -> None:
         """The parser's state, to be committed with the progress."""
         self.state = state
-        self.progress = replace(self.progress, parser=msgspec.Raw(msgspec.json.encode(state)))
+        self.progress = replace(self.progress, parser=self.coder.packed(state))
 
     def recall_state(self) -> None:
         """The parser's state as it was committed; a new one where there is none."""
         if self.state is None:
-            found = decoded(self.coder, self.progress.parser)
+            found = self.coder.unpacked(self.progress.parser)
             self.state = self.coder.begin() if found is None else found
 
     async def commit(self) -> None:
@@ -269,7 +291,7 @@ class Attempt:
                 self.house.log("session_heard_again", session=self.session.id, host=self.site.name)
             return
         if self.progress.stale_since is None:
-            since = now_ms() - int(silent * 1000)
+            since = utc_ms() - int(silent * 1000)
             self.progress = replace(self.progress, stale_since=since)
             reason = (
                 f"host {self.site.name} gives no sign of life for {int(silent)} s; its agent may live, so nothing else "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from fleet.coders.coder import Aside, SupportsAside
+from fleet.coders.coder import Aside
 from fleet.model.stream import AnySaid
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.keeping import Keeper
@@ -20,24 +20,24 @@ class Beside:
     def __init__(self, attempt: Attempt, keeper: Keeper) -> None:
         self._attempt = attempt
         self._keeper = keeper
-        self._coder = attempt.coder if isinstance(attempt.coder, SupportsAside) else None  # asked once: it is dear
         self._path = ""
         self._due = 0.0
 
     async def run_once(self, *, last: bool = False) -> None:
         """Read what is new, when it is time. A host that does not answer is asked another time, but for the last."""
-        if self._coder is None:
+        if not self._attempt.coder.has_aside:
             return
         now = asyncio.get_running_loop().time()
         if now < self._due and not last:
             return
         self._due = now + EVERY_SECONDS
-        while await self._read(self._coder, last=last):
+        while await self._read(last=last):
             pass
 
-    async def _read(self, coder: SupportsAside, *, last: bool) -> bool:
+    async def _read(self, *, last: bool) -> bool:
         """The next lines. True: there may be more."""
-        attempt, aside = self._attempt, coder.aside(self._attempt.state)
+        attempt = self._attempt
+        aside = attempt.coder.aside(attempt.state)
         if aside is None:
             return False
         ask = partial(self._next, aside)
@@ -47,7 +47,7 @@ class Beside:
             return False
         said: list[AnySaid] = []
         for line in lines:
-            attempt.state, more = coder.parse_aside(attempt.state, line)
+            attempt.state, more = attempt.coder.parse_aside(attempt.state, line)
             said += more
         self._keeper.keep([(attempt.progress.cursor, each) for each in said])
         attempt.keep_state(attempt.state)

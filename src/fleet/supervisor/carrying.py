@@ -12,6 +12,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from fleet.config.files import make_private
 from fleet.errors import TransportError
 from fleet.hosts.files import Seen, is_sound, look, whole
 from fleet.supervisor.attempt import Attempt
@@ -160,7 +161,7 @@ def _keep(root: Path, name: str, data: bytes) -> bool:
     """Write a file, whole or not at all. False: something else stands in its place here, and stays."""
     path = root / name
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         if not f"{os.path.realpath(path.parent)}/".startswith(f"{os.path.realpath(root)}/"):
             return False  # a link that an agent made here leads out
         temporary = path.with_name(f".{os.getpid()}.carried")  # a name of its own may be as long as names can be

@@ -76,7 +76,9 @@ class Claimer:
         if now >= self._runs_at:
             self._runs_at = now + RUNS_SECONDS
             self._runs = [run for run in house.store.active_runs() if run.workers]
-        brought = [crew for run in self._runs if runs is None or run.id in runs for crew in crews_of_run(run)]
+        brought = [
+            crew for run in self._runs if runs is None or run.id in runs for crew in crews_of_run(run, house.settings)
+        ]
         used = {name for name, until in house.occupied.items() if until > now}
         pools = [crew for crew in crews_of_pools(house.settings) if f"{crew.name}#1" not in used]
         return tuple(pools) if isinstance(house.only, OnlyPools) else (*crews_of(house.settings), *brought, *pools)

@@ -14,18 +14,22 @@ from functools import partial
 from msgspec.structs import replace
 
 from fleet.coders.coder import Exit as CoderExit
+from fleet.config.clock import utc_ms
 from fleet.config.settings import MODELLESS
+from fleet.errors import PluginError
 from fleet.hosts.facts import Cause, Exit
+from fleet.model.notice import short
 from fleet.model.outcome import Outcome, OutcomeKind
 from fleet.model.receipt import Verdict
 from fleet.model.session import Ending
 from fleet.model.states import Result, SessionState, Source
 from fleet.model.task import Task
 from fleet.policy import ending, limits
+from fleet.policy.redaction import redact
 from fleet.store import qafile
 from fleet.supervisor import carrying, scoring, verifying, workplace
 from fleet.supervisor.attempt import Attempt
-from fleet.supervisor.house import now_ms
+from fleet.supervisor.sweeper import end_what_is_left
 from fleet.supervisor.wish import OF_PEOPLE, recalled
 
 UNSEEN = frozenset({OutcomeKind.CRASHED, OutcomeKind.INTERRUPTED})
@@ -68,9 +72,27 @@ async def give_up(attempt: Attempt, why: str) -> None:
         decision = await verifying.decide(attempt, "", outcome, None)
     else:
         decision = decide(attempt, "", outcome)
-    await settle(attempt, decision, end)
-    sweep = {"session": attempt.session.id}
+    sweep = {"session": attempt.session.id}  # asked for first: a crash between the two must not forget it
     await attempt.house.store.intend("sweep", attempt.task.uid, args=sweep, by=attempt.house.name)
+    await settle(attempt, decision, end)
+
+
+async def break_off(attempt: Attempt, exc: PluginError) -> None:
+    """What is plugged in for its coder failed: its agent is ended, as nobody can tell what it says, and it has failed.
+
+    The others of that coder go their own way: it may be one line that it does not understand.
+    """
+    reason = short(redact(str(exc)))
+    attempt.house.log("plugin_failed", session=attempt.session.id, coder=attempt.session.coder, error=reason)
+    await attempt.insist(partial(end_what_is_left, attempt.house, attempt.session))
+    if attempt.session.started_at is not None:
+        stderr = await attempt.insist(partial(_stderr, attempt))
+        attempt.record.keep_stderr(stderr.decode("utf-8", "replace"))
+        await carrying.fetch(attempt)
+    decision: ending.Decision = ending.after_fault(reason, _spent(attempt))
+    if attempt.verifies:
+        decision = verifying.unlaunched(attempt, decision)
+    await settle(attempt, decision, Ending(outcome=OutcomeKind.PLUGIN.value, usage=attempt.progress.usage))
 
 
 async def cut_short(attempt: Attempt) -> None:
@@ -117,7 +139,7 @@ def _outcome(attempt: Attempt, seen: Exit | None, stderr: str) -> tuple[str, Out
     """What we did to it, if anything, what became of it, and whether its end was seen."""
     wish, stopped = attempt.wish, recalled(attempt.progress)
     verb, stopped_for = (stopped.verb, stopped.outcome) if stopped else ("", None)
-    at = attempt.ended_at or now_ms()
+    at = attempt.ended_at or utc_ms()
     exit_facts = CoderExit(
         code=seen.code if seen else None,
         stopped_for=stopped_for,
@@ -265,10 +287,10 @@ def _asker(attempt: Attempt, kind: str) -> str:
 
 def _not_before(attempt: Attempt, decision: ending.Retry | ending.Postpone) -> int | None:
     """When it may be tried again. A limit of the coder's plan holds for all its tasks."""
-    until = decision.pause_coder_until
+    until, now = decision.pause_coder_until, attempt.house.store.now()
     if until is None:
-        return now_ms() + int(decision.after_seconds * 1000) if decision.after_seconds else None
-    until = until if until > now_ms() else now_ms() + ending.LIMIT_SECONDS * 1000
+        return now + int(decision.after_seconds * 1000) if decision.after_seconds else None
+    until = until if until > now else now + ending.LIMIT_SECONDS * 1000
     attempt.house.pause(attempt.session.coder, until)
     return until
 

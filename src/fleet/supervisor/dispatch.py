@@ -12,6 +12,7 @@ from fleet.coders.coder import Coder, Work
 from fleet.coders.prompts import pool_prompt
 from fleet.coders.prompts.brief import brief
 from fleet.coders.terminal import Screen, State, TerminalCoder
+from fleet.config.files import make_private, private
 from fleet.errors import FleetError
 from fleet.hosts.pool_worker import Facts, key_of, worker_at
 from fleet.model.launch import Launch
@@ -210,6 +211,6 @@ class Occupied(Exception):
 
 
 def _append(log: Path, text: str) -> None:
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as file:
+    make_private(log.parent)
+    with open(log, "a", encoding="utf-8", opener=private) as file:
         file.write(text)

@@ -6,11 +6,11 @@ of theirs, not many: it is told to the store as of a machine that is down, once,
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from fleet.config.clock import utc_ms
 from fleet.errors import FleetError
 from fleet.model.host import Host
 from fleet.model.notice import short
@@ -42,11 +42,13 @@ class Faults:
         seen = [host for host in health.values() if host.status]
         fault = api_fault([host.status for host in seen], [host.evidence for host in seen])
         if fault:
+            if self._told_at > utc_ms():
+                self._told_at = 0  # the clock was set back
             if min(host.probed_at or 0 for host in seen) > self._told_at:
-                self._told_at = _now()
+                self._told_at = utc_ms()
                 await self._tell(provider(fault, self._told_at), alert_after=self._house.settings.health.alert_after)
         elif self._is_down(PROVIDER) and any(host.status not in API_FAULTS for host in seen):
-            await self._tell(provider(None, _now()))
+            await self._tell(provider(None, utc_ms()))
         return fault
 
     async def of_coder(self, coder: str, task: str, outcome: Outcome) -> None:
@@ -54,7 +56,7 @@ class Faults:
         if outcome.kind in ANSWERED:
             self._refused.pop(coder, None)
             if self._is_down(vendor(coder, None, 0).name):
-                await self._tell(vendor(coder, None, _now()))
+                await self._tell(vendor(coder, None, utc_ms()))
         if outcome.kind not in REFUSED:
             return
         refused = self._refused.setdefault(coder, deque(maxlen=REMEMBERED))
@@ -62,7 +64,7 @@ class Faults:
         if len(refused) < IN_A_ROW or len(set(refused)) < 2 or self._is_down(vendor(coder, None, 0).name):
             return
         words = f"{len(refused)} sessions in a row failed, the last with {outcome.kind.value}: {redact(outcome.reason)}"
-        await self._tell(vendor(coder, short(words), _now()))
+        await self._tell(vendor(coder, short(words), utc_ms()))
 
     def _is_down(self, name: str) -> bool:
         if self._down is None:
@@ -87,7 +89,3 @@ class Faults:
             return
         if self._down is not None:
             (self._down.add if down else self._down.discard)(found.name)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -96,7 +96,7 @@ class Feeder:
                 if loop.time() >= look_at or touched != seen or self._reporter.news().told:
                     seen, self._idle = touched, False
                     look_at = loop.time() + (POLL_SECONDS if await self._round() else 0)
-            except (FleetError, OSError) as exc:
+            except Exception as exc:
                 self._fail(exc)
                 await asyncio.sleep(min(LONGEST_WAIT, 0.5 * 2**self._failures))
                 look_at = 0.0
@@ -118,14 +118,14 @@ class Feeder:
         self._newest, self._idle = newest, not (busy or fed.taken or fed.left)
         return not busy
 
-    def _fail(self, exc: FleetError | OSError) -> None:
+    def _fail(self, exc: Exception) -> None:
         """A failure of the source, or one of ours that may pass, is shown and tried again; any other ends us."""
         ours = isinstance(exc, FleetError) and not isinstance(exc, ProgramError) and not exc.retryable
         if ours and (isinstance(exc, Fenced) or not isinstance(exc, Conflict)):
             raise exc
         self._failing_since = self._failing_since if self._failures else asyncio.get_running_loop().time()
         self._failures = min(10, self._failures + 1)
-        self._error = str(exc)
+        self._error = str(exc) if isinstance(exc, FleetError | OSError) else f"{type(exc).__name__}: {exc}"
         self._house.log("queue_failed", error=self._error, times=self._failures)
         feedfile.write(self._house.home, error=self._error)
 

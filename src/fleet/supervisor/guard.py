@@ -80,6 +80,11 @@ def holders(home: Path) -> list[Holder]:
     return sorted(found, key=lambda one: one.name)
 
 
+def is_supervising(home: Path, name: str) -> bool:
+    """Whether the process of a supervisor of this home lives, on this machine, where several share a queue."""
+    return is_locked(home / EACH / name)
+
+
 def holder(path: Path) -> Holder | None:
     """The process that holds a lock; None when nobody does."""
     return _written(path) if is_locked(path) else None

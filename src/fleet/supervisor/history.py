@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from fleet.coders.coder import Coder, SupportsResume
+from fleet.coders.contained import ContainedCoder
 from fleet.model.outcome import OutcomeKind
 from fleet.model.session import Session
 from fleet.policy.limits import Used, used_by
@@ -20,7 +18,7 @@ ASKED_WITH = frozenset({"ok", "denied"})  # what becomes of a session that asked
 class History:
     """The sessions of a task before one of them."""
 
-    def __init__(self, reads: Reads, session: Session, coder: Coder) -> None:
+    def __init__(self, reads: Reads, session: Session, coder: ContainedCoder) -> None:
         self._reads = reads
         self._session = session
         self._coder = coder
@@ -29,7 +27,7 @@ class History:
     def resumable(self) -> str | None:
         """The conversation to go on with: only where the coder can, and where its last session did not spoil it."""
         last = self._last()
-        if last is None or last.kind == "verify" or not isinstance(self._coder, SupportsResume):
+        if last is None or last.kind == "verify" or not self._coder.resumable:
             return None
         if last.outcome not in RESUMED_AFTER and not (last.outcome in ASKED_WITH and self.asked()):
             return None
@@ -46,7 +44,7 @@ class History:
         last = self._last()
         if last is None or self.resumable() is None:
             return None
-        return decoded(self._coder, self._reads.progress(last.id).parser)
+        return self._coder.unpacked(self._reads.progress(last.id).parser)
 
     def full_contexts(self) -> int:
         """How many sessions ended because their context was full."""
@@ -89,11 +87,3 @@ class History:
         last = began[-1] if began else None
         same = last is not None and (last.coder, last.host) == (self._session.coder, self._session.host)
         return last if same else None
-
-
-def decoded(coder: Coder, raw: msgspec.Raw) -> Any:
-    """A parser's state; None where there is none, or where it is of another version of the coder."""
-    try:
-        return msgspec.json.decode(raw, type=coder.state_type) if bytes(raw) != b"null" else None
-    except msgspec.DecodeError:
-        return None

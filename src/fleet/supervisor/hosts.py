@@ -105,6 +105,9 @@ class Hosts:
                 break
             except (FleetError, OSError) as exc:
                 self._house.log("probes_delayed", host=name, error=str(exc))
+            except Exception as exc:  # of one host; the others are probed all the same
+                self._house.log_fault("probes_delayed", exc, host=name)
+                self.health.pop(name, None)  # what was known of it is old
             await asyncio.sleep(RETRY_SECONDS[0])
         self._probed.discard(name)
         self.health.pop(name, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import time
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +14,7 @@ import msgspec
 from fleet.channels.channel import Channel
 from fleet.channels.http import HttpCarrier
 from fleet.coders.coder import Coder
+from fleet.config.clock import steady_ms
 from fleet.config.home import Home
 from fleet.config.settings import Settings
 from fleet.hosts.transport import Transport
@@ -85,7 +86,7 @@ class House:
         self._secrets = secrets
         self._coders: dict[str, Coder] = {}
         self._coder, self._model = coder, model
-        self.paused_coders: dict[str, int] = {}  # until when, UTC milliseconds
+        self.paused_coders: dict[str, int] = {}  # until when, by a clock that nobody sets
         self.mirror = mirror
         self.source = source  # the outside queue that feeds ours, where there is one
         self.only = only
@@ -165,12 +166,13 @@ class House:
         return self._secrets(name)
 
     def pause(self, coder: str, until: int) -> None:
-        """Start nothing with a coder until then."""
-        self.paused_coders[coder] = max(until, self.paused_coders.get(coder, 0))
+        """Start nothing with a coder until then, by the store's clock as it is now."""
+        later = steady_ms() + max(0, until - self.store.now())
+        self.paused_coders[coder] = max(later, self.paused_coders.get(coder, 0))
 
     def paused(self) -> frozenset[str]:
         """The coders that must wait now."""
-        now = now_ms()
+        now = steady_ms()
         self.paused_coders = {name: until for name, until in self.paused_coders.items() if until > now}
         return frozenset(self.paused_coders)
 
@@ -184,7 +186,7 @@ class House:
             fields = {"supervisor": self.name} | fields
         self.journal.write(event, **fields)
 
-
-def now_ms() -> int:
-    """The clock."""
-    return time.time_ns() // 1_000_000
+    def log_fault(self, event: str, exc: Exception, **fields: Any) -> None:
+        """The same of what nobody expected: with the place that raised it."""
+        told = f"{type(exc).__name__}: {exc}"
+        self.log(event, error=told, traceback=traceback.format_exception(exc), **fields)

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from fleet.config.files import make_private
+
 Echo = Callable[[str, dict[str, Any]], object]
 
 
@@ -25,7 +27,10 @@ class Journal:
         """One line."""
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
-        line = msgspec.json.encode({"at": stamp, "event": event, **fields})
+        try:
+            line = msgspec.json.encode({"at": stamp, "event": event, **fields})
+        except (TypeError, ValueError):  # such as the name of a file that is no text
+            line = msgspec.json.encode({"at": stamp, "event": event, **{key: ascii(it) for key, it in fields.items()}})
         with contextlib.suppress(OSError):
             _append(f"{self._directory}/fleet-{stamp[:10]}.jsonl", line + b"\n")
         if self._echo is not None:
@@ -35,10 +40,10 @@ class Journal:
 def _append(path: str, data: bytes) -> None:
     how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     try:
-        fd = os.open(path, how, 0o644)
+        fd = os.open(path, how, 0o600)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        fd = os.open(path, how, 0o644)
+        make_private(os.path.dirname(path))
+        fd = os.open(path, how, 0o600)
     try:
         os.write(fd, data)
     finally:

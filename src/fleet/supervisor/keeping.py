@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from fleet.config.clock import utc_ms
 from fleet.hosts.lines import LONGEST_LINE, Line, tail_start
 from fleet.model import stream as st
 from fleet.model.session import Progress
 from fleet.supervisor.attempt import Attempt
 from fleet.supervisor.counting import counted
-from fleet.supervisor.house import now_ms
 
 MOST_LAST = 1000  # things said last that are kept of a session whose log is full
 Place = tuple[int, st.AnySaid]
@@ -33,7 +33,7 @@ class Keeper:
         """The next lines, counted and logged. The progress, with the new cursor, is to be committed after it."""
         attempt = self._attempt
         said = [place for line in lines for place in self._said(line)]
-        attempt.progress = replace(attempt.progress, cursor=cursor, last_output_at=now_ms())
+        attempt.progress = replace(attempt.progress, cursor=cursor, last_output_at=utc_ms())
         self.keep(said)
         attempt.keep_state(attempt.state)
 
@@ -43,12 +43,12 @@ class Keeper:
         attempt.progress = counted(attempt.progress, (each for _, each in said))
         if attempt.progress.full_from is not None:
             return
-        logged = attempt.progress.logged + attempt.record.add(said, now_ms())
+        logged = attempt.progress.logged + attempt.record.add(said, utc_ms())
         attempt.progress = replace(attempt.progress, logged=logged)
         if limits.log_mb and logged >= limits.log_bytes and not attempt.progress.long_line:
             cursor = attempt.progress.cursor
             words = f"its log is full ({limits.log_mb:,} MB): of what it says from here on only the end is kept"
-            attempt.record.add([(cursor - 1, st.Notice(text=words))], now_ms())  # a successor keeps it
+            attempt.record.add([(cursor - 1, st.Notice(text=words))], utc_ms())  # a successor keeps it
             attempt.progress = replace(attempt.progress, full_from=cursor)
 
     async def skip(self, end: int) -> None:
@@ -70,12 +70,12 @@ class Keeper:
         attempt, progress = self._attempt, self._attempt.progress
         attempt.left_out = self._without_long_line(progress).left_out
         if progress.full_from is None:
-            attempt.record.add([(progress.cursor, each) for each in _too_long(progress.long_line)], now_ms())
+            attempt.record.add([(progress.cursor, each) for each in _too_long(progress.long_line)], utc_ms())
             return
         last = await attempt.insist(self._last)
         gap = (last[0][0] if last else progress.cursor) - progress.full_from
         notice = st.Notice(text=f"{gap:,} bytes of its output are left out here")
-        attempt.record.add([*([(progress.full_from, notice)] if gap else []), *last], now_ms())
+        attempt.record.add([*([(progress.full_from, notice)] if gap else []), *last], utc_ms())
         attempt.left_out += gap
 
     # smaller steps

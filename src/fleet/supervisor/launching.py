@@ -149,7 +149,7 @@ def _equipped(attempt: Attempt, launch: Launch) -> tuple[Launch, Mapping[str, st
     """The launch with the environment of its task, and the values of the secrets that it names."""
     house, task = attempt.house, attempt.task
     launch = workplace.equipped(attempt, launch)
-    passed_on = attempt.site.reach.env_allowlist if attempt.site.reach is not None else ()
+    passed_on = attempt.reach.env_allowlist if attempt.reach is not None else ()
     if attempt.dispatch is not None:
         launch = attempt.dispatch.on_terminal(launch)
         passed_on = (*passed_on, *attempt.dispatch.pool.env)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 
+from fleet.config.clock import steady_ms, utc_ms
 from fleet.hosts.facts import Exit, HostState, Observed
 from fleet.model.session import Session
 from fleet.supervisor.attempt import Attempt
-from fleet.supervisor.house import now_ms
 
 OBSERVE_SECONDS, SELDOM_SECONDS = 2.0, 30.0  # after its last word, then less and less often
 SETTLE_SECONDS = 2.0  # after a host was silent: until all that it had to tell is here
@@ -27,14 +27,10 @@ class Lookout:
         self._observe_at = 0.0  # at once
         self._observe_every = OBSERVE_SECONDS
         self._followed_at = self._silent_at = 0.0
-        self._began = self._spoke = 0.0
+        self._spoke = 0.0
         self._lived_at = 0  # when it had not ended yet, by the clock that goes on while a machine sleeps
+        self._vanished = False  # its processes
         self._told = 0.0  # until when it is known whether its agent spoke
-
-    @property
-    def elapsed_ms(self) -> int:
-        """How long the session has been running."""
-        return int((_now() - self._began) * 1000)
 
     @property
     def idle_ms(self) -> int:
@@ -43,17 +39,19 @@ class Lookout:
 
     def begins(self) -> None:
         """The session was started just now."""
-        self._began = self._spoke = _now()
-        self._lived_at = now_ms()
+        self._spoke = _now()
+        self._lived_at = steady_ms()
+        self._attempt.stopwatch.begin()
         self._postpone()
 
     def resumes(self, seen: Observed, session: Session) -> None:
-        """It was found as its host has it."""
-        now = _now()
-        self._began = now - max(0, now_ms() - (session.started_at or session.claimed_at)) / 1000
-        self._spoke = max(self._began, now - seen.idle_ms / 1000)
-        self._lived_at = now_ms()
-        self._knows_end(seen)
+        """It was found as its host has it. Without a clock there that nobody sets, the ledger says when it began."""
+        if seen.ran_ms is None:
+            began_at = session.started_at or session.claimed_at
+            self._attempt.stopwatch.begin(max(0, self._attempt.house.store.now() - began_at))
+        self._knows(seen)
+        self._spoke = _now() - min(seen.idle_ms, self._attempt.stopwatch.elapsed_ms) / 1000
+        self._lived_at = steady_ms()
         if seen.runner_lives:
             self._postpone()
 
@@ -73,16 +71,21 @@ class Lookout:
         attempt = self._attempt
         if exit_record is None:
             silent = 0.0 if attempt.site.is_here else _now() - attempt.site.heard_at
-            self._lived_at = max(self._lived_at, now_ms() - int(silent * 1000))
+            self._lived_at = max(self._lived_at, steady_ms() - int(silent * 1000))
         elif attempt.ended_at is None:
-            if now_ms() - self._lived_at >= self._gap_seconds * 1000:
-                self._knows_end(await self.until_known())
-            attempt.ended_at = attempt.ended_at or now_ms()
+            if steady_ms() - self._lived_at >= self._gap_seconds * 1000:
+                self._knows(await self.until_known())
+            attempt.ended_at = attempt.ended_at or utc_ms()
+            attempt.stopwatch.end()
 
-    def _knows_end(self, seen: Observed) -> None:
-        """How long ago it ended is by one clock, its host's: that ours differs makes it no shorter or longer."""
-        if (ago := seen.ended_ms_ago) is not None:
-            self._attempt.ended_at = now_ms() - ago
+    def _knows(self, seen: Observed) -> None:
+        """How long it ran, and how long ago it ended, is by its host's clocks: that ours differ is nothing to it."""
+        attempt, ago = self._attempt, seen.ended_ms_ago
+        if seen.ran_ms is not None:
+            attempt.stopwatch.begin(seen.ran_ms + (ago or 0))
+        if ago is not None:
+            attempt.ended_at = utc_ms() - ago
+            attempt.stopwatch.end(ago)
 
     def speaks(self) -> None:
         """Its agent has said something."""
@@ -105,13 +108,19 @@ class Lookout:
                 return seen
             await self._attempt.pause_after_silence()
 
-    async def sees_it_ended(self) -> bool:
-        """Now and then: has it ended without its runner's last word? Then what it left behind is ours to end."""
+    async def sees_it_ended(self, *, vanished: bool) -> bool:
+        """Has it ended without its runner's last word? Then what it left behind is ours to end.
+
+        Asked now and then; at once when its processes are not to be seen any more, and then often: it is nearly over.
+        """
         now = _now()
+        if vanished and not self._vanished:
+            self._observe_at = now
+        self._vanished = vanished
         if now < self._observe_at:
             return False
         self._observe_at = now + self._observe_every
-        self._observe_every = min(SELDOM_SECONDS, self._observe_every * 2)
+        self._observe_every = OBSERVE_SECONDS if vanished else min(SELDOM_SECONDS, self._observe_every * 2)
         seen: Observed | None = await self._attempt.safely(self._attempt.hosted.observe())
         if seen is not None:
             self._attempt.heard()

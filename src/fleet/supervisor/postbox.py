@@ -10,7 +10,7 @@ from fleet.errors import FleetError, NotFound
 from fleet.model.alert_spec import Adapter, channel_kind
 from fleet.model.delivery import Came, Delivery
 from fleet.policy import routing
-from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.house import House
 
 MOST_WAITING = 1000  # alerts for one channel; more are dropped, each with a record
 AGAIN_SECONDS = 1.0
@@ -75,7 +75,7 @@ class Postbox:
     async def _end_of(self, delivery: Delivery) -> tuple[Came, Sent]:
         """Send it, unless it is too late for that."""
         configured = self._house.settings.alerts
-        if now_ms() - delivery.raised_at > configured.max_age_seconds * 1000:
+        if self._house.store.now() - delivery.raised_at > configured.max_age_seconds * 1000:
             return "dropped", Sent(ok=False, attempts=0, detail=f"it is older than {configured.max_age_seconds} s")
         try:
             channel, rendered = self._rendered(delivery)

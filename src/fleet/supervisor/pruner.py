@@ -2,7 +2,8 @@
 
 Of a session that is its directory, here or on another host, once its task has ended for long enough and all of its
 output was read. What was said and what went to stderr is in the task's own directory, and stays. Of a task that is the
-copy of its files on another host. Nothing of a task that has not ended is touched, and no machine is woken for it.
+copy of its files on another host, and what was put aside when its worktree went. Nothing of a task that has not ended
+is touched, and no machine is woken for it.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from pathlib import Path
 
 import msgspec
 
+from fleet.config.clock import unhurried
 from fleet.errors import Conflict, Fenced, FleetError, NotFound, TransportError
 from fleet.hosts.session import HostedSession
 from fleet.hosts.transport import SupportsSight
 from fleet.hosts.workspace import Workspaces
 from fleet.model.session import Session
 from fleet.model.states import ENDED, LIVE
+from fleet.policy.placement import task_there
 from fleet.supervisor.clearing import Clearing
 from fleet.supervisor.gathering import MOST_TEXT
-from fleet.supervisor.house import House, now_ms
+from fleet.supervisor.house import House
 from fleet.supervisor.record import has_stderr_of
 from fleet.supervisor.site import Site
 
@@ -41,6 +44,7 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 
     sessions: int = 0
     copies: int = 0  # of tasks' files, on other hosts
+    dropped: int = 0  # tasks whose worktrees went long ago, and had left something
     logs: int = 0
     freed: int = 0
 
@@ -53,13 +57,13 @@ class Pruner:
         house: House,
         running: Callable[[], Iterable[HostedSession]],
         *,
-        clock: Callable[[], int] = now_ms,
+        clock: Callable[[], int] | None = None,
         worth_bytes: int = FREED_BYTES,
         kept_bytes: int = MOST_TEXT,
     ) -> None:
         self._house = house
         self._running = running
-        self._clock = clock
+        self._clock = clock or unhurried()
         self._worth_bytes = worth_bytes
         self._kept_bytes = kept_bytes  # the end of what was said is evidence
         self._clearing = Clearing(house)
@@ -77,21 +81,27 @@ class Pruner:
             except (FleetError, OSError, TimeoutError) as exc:
                 self._house.log("prune_failed", error=str(exc) or "no answer in time")
                 continue
-            wait = SOON_SECONDS if max(done.sessions, done.copies) >= MOST else EVERY_SECONDS
+            except Exception as exc:  # nobody's session ends for it
+                self._house.log_fault("prune_failed", exc)
+                continue
+            wait = SOON_SECONDS if max(done.sessions, done.copies, done.dropped) >= MOST else EVERY_SECONDS
 
     async def run_once(self) -> Pruned:
         """One round."""
         freed = await self._free()
         configured = self._house.settings.supervisor
-        sessions = copies = 0
-        if configured.keep_sessions_days:
-            before = self._clock() - configured.keep_sessions_days * DAY_MS
-            away, copies = await self._forget_elsewhere(before)
-            sessions = await self._forget_old(before) + away
-            if await asyncio.to_thread((self._house.home.path / "clones").is_dir):
+        days = configured.keep_sessions_days
+        before = self._clock() - days * DAY_MS if days else None
+        gone = await self._prune_elsewhere(before)
+        sessions, dropped = gone.sessions, gone.dropped
+        if before is not None:
+            sessions += await self._forget_old(before)
+            if await self._is_here("clones"):
                 await self._sweep(self._house.hosts.here)
+        if await self._is_here("dropped"):
+            dropped += await self._clear_aside(self._house.hosts.here)
         logs = await asyncio.to_thread(self._prune_logs, configured.keep_logs_days)
-        return Pruned(sessions=sessions, copies=copies, logs=logs, freed=freed)
+        return Pruned(sessions=sessions, copies=gone.copies, dropped=dropped, logs=logs, freed=freed)
 
     # the directories of sessions
 
@@ -103,10 +113,10 @@ class Pruner:
                 break
         return count
 
-    async def _forget_elsewhere(self, before: int) -> tuple[int, int]:
+    async def _prune_elsewhere(self, before: int | None) -> Pruned:
         """The same on every host that is up and awake, and then the copies of tasks that have no session there any
-        more; one that does not answer is asked again in the next round."""
-        sessions = copies = 0
+        more; one that does not answer is asked again in the next round. `before` None: these are kept for ever."""
+        sessions = copies = dropped = 0
         for name, known in dict(self._house.hosts.health).items():
             if known.state != "up":
                 continue
@@ -114,13 +124,39 @@ class Pruner:
             try:
                 if await self._is_asleep(site):
                     continue
-                async with asyncio.timeout(self._house.settings.timeouts.command_exec):
-                    sessions += await self._forget_on(site, before)
-                await self._sweep(site)
-                copies += await self._clearing.run_once(site, before, most=MOST)
+                if before is not None:
+                    async with asyncio.timeout(self._house.settings.timeouts.command_exec):
+                        sessions += await self._forget_on(site, before)
+                    await self._sweep(site)
+                    copies += await self._clearing.run_once(site, before, most=MOST)
+                dropped += await self._clear_aside(site)
             except (TransportError, TimeoutError) as exc:
                 self._house.log("prune_failed", host=name, error=str(exc) or "no answer in time")
-        return sessions, copies
+        return Pruned(sessions=sessions, copies=copies, dropped=dropped)
+
+    async def _is_here(self, name: str) -> bool:
+        return await asyncio.to_thread((self._house.home.path / name).is_dir)
+
+    async def _clear_aside(self, site: Site) -> int:
+        """What git ignored in worktrees that went long ago, of tasks of ours that have ended."""
+        days, count = self._house.settings.supervisor.keep_dropped_days, 0
+        if not days:
+            return 0
+        spaces, store = Workspaces(site.transport), self._house.store
+        async with asyncio.timeout(self._house.settings.timeouts.command_exec):
+            for name in await spaces.aside(site.state, days):
+                uid = name if site.is_here else task_there(name, self._clearing.sessions)
+                task = store.tasks_by_uid([uid]).get(uid) if uid is not None else None
+                if task is None or task.state not in ENDED or count == MOST:
+                    continue
+                try:
+                    await spaces.clear_aside(site.state, name, days)
+                except Conflict as exc:
+                    self._house.log("dropped_kept", task=task.uid, host=site.name, reason=str(exc))
+                    continue
+                self._house.log("dropped_removed", task=task.uid, host=site.name)
+                count += 1
+        return count
 
     async def _sweep(self, site: Site) -> None:
         """What is left of clones whose supervisor was killed, where nobody tried again since."""

@@ -9,6 +9,7 @@ from typing import IO
 
 import msgspec
 
+from fleet.config.files import make_private, private
 from fleet.errors import Fenced
 from fleet.model.stream import AnySaid
 
@@ -40,19 +41,19 @@ class StreamRecord:
         self._session = session
         self._shared = shared
         self._known: tuple[int, int, int] | None = None
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(directory)
 
     def rewind(self, cursor: int) -> None:
         """Cut off what was said at or after a place that will be read again."""
         if not cursor and not self._shared and not self._path.exists():
             return
-        with self._path.open("a+b") as file:
+        with open(self._path, "a+b", opener=private) as file:
             size = self._end(file, cursor)
             if not self._shared:
                 file.truncate(size)
                 return
             copy = self._path.with_name(f".log.jsonl.{self._session}")
-            with copy.open("wb") as new:
+            with open(copy, "wb", opener=private) as new:
                 file.seek(0)
                 while data := file.read(min(PIECE, size - new.tell())):
                     new.write(data)
@@ -68,7 +69,7 @@ class StreamRecord:
         ]
         if not lines:
             return 0
-        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if self._known is not None and self._known != _identity(file):
                 raise Overtaken(f"the log of session {self._session} is another's")
@@ -87,7 +88,7 @@ class StreamRecord:
         title = _title(self._session)
         if not text or has_stderr_of(self._stderr.parent, self._session):
             return
-        with self._stderr.open("a", encoding="utf-8") as file:
+        with open(self._stderr, "a", encoding="utf-8", opener=private) as file:
             file.write(f"{title}{text.rstrip()}\n")
 
     def _end(self, file: IO[bytes], cursor: int) -> int:

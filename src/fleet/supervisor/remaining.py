@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleet.model.session import pool_of
 from fleet.model.states import TaskState
 from fleet.model.task import Task
-from fleet.supervisor.house import House, OnlyPools, OnlyVerify, now_ms
+from fleet.supervisor.house import House, OnlyPools, OnlyVerify
 
 LOOKED_AT = 1000
 SOON_MS = 60_000
@@ -31,7 +31,7 @@ def queued(house: House) -> list[Task]:
 
 def _ready_or_later(house: House) -> bool:
     """Whether something is ready for us, or will be by itself once its time has come."""
-    now, ours = now_ms(), house.reaches
+    now, ours = house.store.now(), house.reaches
     later = any(task.not_before is not None and task.not_before > now and ours(task.host) for task in queued(house))
     if later or any(ours(task.host) for task in house.store.ready(limit=LOOKED_AT)):
         return True
@@ -41,7 +41,7 @@ def _ready_or_later(house: House) -> bool:
 def _verifies_soon(house: House, uid: str) -> bool:
     """Whether the verifier of a task is still to run, and not only at some later time."""
     task = house.store.task(uid)
-    return task.awaits_verifier and (task.not_before or 0) < now_ms() + SOON_MS
+    return task.awaits_verifier and (task.not_before or 0) < house.store.now() + SOON_MS
 
 
 def _unverified(house: House) -> list[Task]:

@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
-from fleet.errors import HomeError, NotFound, NotStarted, TransportError, UsageError
+from fleet.errors import HomeError, NotFound, NotStarted, PluginError, TransportError, UsageError
 from fleet.hosts.facts import Cause, HostState
 from fleet.hosts.follower import Followed
 from fleet.model.receipt import Verdict
@@ -23,7 +23,7 @@ from fleet.policy import ending, limits
 from fleet.supervisor import verifying
 from fleet.supervisor.attempt import Attempt, CutShort, Unattended
 from fleet.supervisor.beside import Beside
-from fleet.supervisor.concluding import conclude, cut_short, give_up, refuse_over_budget, settle
+from fleet.supervisor.concluding import break_off, conclude, cut_short, give_up, refuse_over_budget, settle
 from fleet.supervisor.dispatch import Dispatch, NeedsPerson, Occupied
 from fleet.supervisor.house import House
 from fleet.supervisor.interactive import Interactive
@@ -80,17 +80,19 @@ class SessionRunner:
 
     async def run(self) -> None:
         """A session that was just claimed."""
-        await self._unless_unattended(self._run())
+        await self._to_its_end(self._run())
 
     async def attach(self) -> None:
         """A session that another supervisor left: find out what became of it, then go on."""
-        await self._unless_unattended(self._attach())
+        await self._to_its_end(self._attach())
 
-    async def _unless_unattended(self, life: Coroutine[Any, Any, None]) -> None:
+    async def _to_its_end(self, life: Coroutine[Any, Any, None]) -> None:
         try:
             await life
         except Unattended as exc:
             await give_up(self.attempt, str(exc))
+        except PluginError as exc:
+            await break_off(self.attempt, exc)
 
     async def _run(self) -> None:
         if await refuse_over_budget(self.attempt):
@@ -232,7 +234,7 @@ class SessionRunner:
                 continue
             if moved or exit_record is not None:
                 self._lookout.lives(moved=moved)
-            if await self._lookout.sees_it_ended():
+            if await self._lookout.sees_it_ended(vanished=not moved and followed.vanished()):
                 ended = True  # what it said last is still to be read
                 continue
             await attempt.heed_silence()
@@ -280,9 +282,12 @@ class SessionRunner:
             return False
         if not self._skipped:
             seen = await self._lookout.until_known()
+            before = self.attempt.progress.cursor
             await self.attempt.insist(partial(self._keeper.skip, seen.stdout_bytes))
             await self.attempt.commit()
             self._skipped = True
+            if self.attempt.progress.cursor > before:  # what nobody read, and nobody will
+                await self.attempt.safely(self.attempt.hosted.free(self.attempt.progress.cursor, since=before))
         return True
 
     async def _stop(self, wish: Wish) -> None:
@@ -293,7 +298,8 @@ class SessionRunner:
         attempt.session = await self.house.store.stopping(self.session.fence, wish.reason, by=by)
         self.house.log("session_stopping", session=self.session.id, why=wish.verb, reason=wish.reason)
         self.house.at("stopping")
-        stopped = await attempt.safely(attempt.hosted.stop(grace_seconds=self.house.settings.supervisor.grace_seconds))
+        grace = 0 if wish.bound == limits.OUTPUT else self.house.settings.supervisor.grace_seconds  # it prints on
+        stopped = await attempt.safely(attempt.hosted.stop(grace_seconds=grace))
         self._stopped = stopped is not None
         self.house.at("stopped")
 
@@ -310,14 +316,20 @@ class SessionRunner:
         attempt.progress = after
         return True
 
+    def _window(self) -> int | None:
+        """How many tokens its context holds: as it reports itself, as the settings say, as its coder knows."""
+        attempt = self.attempt
+        known = attempt.progress.context_window or attempt.options.context_limit
+        return known or attempt.coder.context_limit(self.session.model)
+
     def _enforce_limits(self, followed: Followed) -> None:
         crossed = limits.exceeded(
             self.attempt.limits,
             self.attempt.progress,
-            elapsed_ms=self._lookout.elapsed_ms,
+            elapsed_ms=self.attempt.elapsed_ms,
             idle_ms=self._lookout.idle_ms,
             in_tool=self.attempt.progress.tools_running > 0,
-            window=self.attempt.progress.context_window or self.attempt.coder.context_limit(self.session.model),
+            window=self._window(),
             printed=followed.printed,
             before=self.attempt.before,
         )

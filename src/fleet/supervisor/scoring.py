@@ -121,8 +121,8 @@ async def with_receipt(attempt: Attempt, verdict: Verdict) -> Verdict:
 
 
 async def commit_of(attempt: Attempt) -> str | None:
-    """The commit that the workspace stands at; None where the task names no directory."""
-    if attempt.task.cwd is None and attempt.site.is_here:
+    """The commit that the workspace stands at; None where nobody names a directory."""
+    if not attempt.is_somewhere:
         return None
     found: str | None = await attempt.safely(commit(attempt.site.transport, attempt.cwd))
     return found

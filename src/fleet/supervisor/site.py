@@ -15,7 +15,7 @@ from fleet.hosts.watch import LocalWatch
 from fleet.hosts.watcher import Watcher
 from fleet.model.ids import check_token
 from fleet.model.reach import Reach
-from fleet.model.session import Session
+from fleet.model.session import Session, name_there
 
 
 class Site:
@@ -42,22 +42,22 @@ class Site:
         """One directory per session, named by its id."""
         return f"{self.state}/sessions"
 
-    def task_dir(self, uid: str) -> str:
-        """The directory of one task."""
-        return f"{self.state}/tasks/{check_token(uid, 'task')}"
+    def name_of(self, session: Session) -> str:
+        """What its task is called on this host: other homes may have one of that id on it too."""
+        check_token(session.id, "session")
+        return session.task if self.is_here else name_there(session.id)
 
-    def artifacts(self, uid: str) -> str:
-        """What the agents of a task are given and leave."""
-        return f"{self.task_dir(uid)}/artifacts"
+    def task_dir(self, session: Session) -> str:
+        """The directory of its task."""
+        return f"{self.state}/tasks/{self.name_of(session)}"
+
+    def artifacts(self, session: Session) -> str:
+        """What the agents of its task are given and leave."""
+        return f"{self.task_dir(session)}/artifacts"
 
     def hosted(self, session: Session) -> HostedSession:
         """A session on this host, acted upon with its epoch."""
         return HostedSession(self.transport, self.sessions, session.id, session.epoch)
-
-    @property
-    def program(self) -> str:
-        """The agent's program there, in the place of the coder's usual one."""
-        return self.reach.agent_binary if self.reach is not None else ""
 
     @property
     def heard_at(self) -> float:

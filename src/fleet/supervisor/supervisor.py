@@ -7,14 +7,14 @@ import contextlib
 import os
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from fleet.config.load import load
-from fleet.errors import ConfigError, Fenced, FleetError, HomeError, may_pass
-from fleet.model.session import Ending, Session
-from fleet.model.states import LIVE, SessionState, TaskState
+from fleet.errors import ConfigError, Fenced, FleetError, HomeError, LeaseLost, LedgerBroken, StoreError, may_pass
+from fleet.model.session import Session
+from fleet.model.states import LIVE, TaskState
 from fleet.model.task import Task
 from fleet.store.engine import Bell
 from fleet.supervisor.alerter import Alerter
@@ -25,10 +25,11 @@ from fleet.supervisor.intents import Intents
 from fleet.supervisor.lease import keep_lease
 from fleet.supervisor.pruner import Pruner
 from fleet.supervisor.record import Overtaken
+from fleet.supervisor.refusing import refuse, refuse_after
 from fleet.supervisor.remaining import anything_left
 from fleet.supervisor.rescuer import Rescuer
 from fleet.supervisor.runner import SessionRunner
-from fleet.supervisor.sweeper import Sweeper, end_what_is_left
+from fleet.supervisor.sweeper import Sweeper
 from fleet.supervisor.wish import Wish
 
 LOOK_SECONDS = 1.0  # the safety net; the bell wakes us at once
@@ -37,6 +38,9 @@ RESCUE_SECONDS = 10.0
 STOP_SECONDS = 20.0  # for agents to end, beside their graces
 AGAIN_SECONDS = 1.0  # after something that may be better by then
 MIRROR_SECONDS = 0.5
+FAULT_SECONDS = 0.5  # after a round that met what nobody expected
+MOST_FAULTS = 5  # rounds in a row that met what nobody expected: then it is no accident, and must be seen
+OF_ALL = (StoreError, HomeError, LedgerBroken)  # no fault of one session
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
@@ -58,13 +62,13 @@ class Supervisor:
         self.house = house
         self._drain = drain
         self._claimer = Claimer(house)
-        self._rescuer = Rescuer(house, self._go_on)
         self._sweeper = Sweeper(house)
         self._intents = Intents(house, self._sweeper)
         self._alerter = Alerter(house)
         self._feeder = Feeder(house, house.source) if house.source is not None else None
         self._running: dict[str, SessionRunner] = {}  # by session
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._rescuer = Rescuer(house, self._go_on, self._tasks)
         self._stopping = asyncio.Event()
         self._stop_agents = False
         self._sessions = 0
@@ -142,7 +146,7 @@ class Supervisor:
         self.stop()
 
     async def _main_loop(self) -> None:
-        rescue_at = 0.0
+        rescue_at, faults = 0.0, 0
         loop = asyncio.get_running_loop()
         while not self._stopping.is_set():
             self.house.wake.clear()
@@ -157,10 +161,17 @@ class Supervisor:
                 await self._mirror()
                 if self._drain and self._is_done():
                     return
-            except (FleetError, OSError) as exc:
-                if not may_pass(exc):
+                faults = 0
+            except Exception as exc:
+                faults = 0 if may_pass(exc) else faults + 1
+                if faults == MOST_FAULTS or isinstance(exc, LeaseLost) or (faults and isinstance(exc, OF_ALL)):
                     raise
-                self.house.log("loop_delayed", error=str(exc))
+                if faults:
+                    self.house.log_fault("round_failed", exc, times=faults)
+                    await asyncio.sleep(FAULT_SECONDS)
+                else:
+                    self.house.log("loop_delayed", error=str(exc))
+                rescue_at = 0.0  # what we asked for may have been done all the same
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self.house.wake.wait()
@@ -185,7 +196,7 @@ class Supervisor:
             busy = any(runner.session.run == only.run for runner in self._running.values())
         else:
             busy = bool(self._tasks)
-        if busy or anything_left(self.house):
+        if busy or self._rescuer.is_watching() or anything_left(self.house):
             return False
         return only is not None or self._feeder is None or self._feeder.quiet()
 
@@ -197,40 +208,53 @@ class Supervisor:
         self._sessions += 1
         self._driven.add(session.task)
         work = self._work(task, session, attach=attach)
+        if session.epoch > 1 and not attach:
+            work = partial(self._once_swept, session.task, work)
         self._tasks[session.id] = asyncio.get_running_loop().create_task(self._drive(session.id, work))
 
     def _work(self, task: Task, session: Session, *, attach: bool, wish: Wish | None = None) -> Work:
         """What there is to do with a session; one that nobody here can drive is refused."""
         try:
             runner = SessionRunner(self.house, task, session)
-        except FleetError as exc:  # its coder is not there, or is broken
-            return partial(refuse, self.house, session, str(exc))
+        except Exception as exc:
+            if isinstance(exc, FleetError) and not may_pass(exc):  # its coder is not there, or is broken
+                return partial(refuse, self.house, session, str(exc))
+            return partial(_meet, exc)
         if wish is not None:
             runner.end(wish)
         self._running[session.id] = runner
         return runner.attach if attach else runner.run
 
+    async def _once_swept(self, task: str, work: Work) -> None:
+        await self._sweeper.sweep_first(task)
+        await work()
+
     async def _drive(self, session: str, work: Work | None) -> None:
         """One session's task. A fence is not an error: somebody else has it now. Anything else must be seen."""
+        broken, again = False, cast("Work", partial(self._again, session))
         while work is not None:
             try:
                 await work()
                 work = None
             except Overtaken as exc:  # by whom, only the store can say
                 self.house.log("log_overtaken", session=session, error=str(exc))
-                work = partial(self._again, session)
+                work = again
             except Fenced as exc:
                 self.house.log("session_fenced", session=session, error=str(exc))
                 work = None
             except asyncio.CancelledError:
                 return
             except Exception as exc:
-                if not may_pass(exc):
+                if may_pass(exc):
+                    self.house.log("session_delayed", session=session, error=str(exc))
+                    await asyncio.sleep(AGAIN_SECONDS)
+                    work = again
+                elif broken or isinstance(exc, OF_ALL):
                     self._fail(exc, session=session)
                     return
-                self.house.log("session_delayed", session=session, error=str(exc))
-                await asyncio.sleep(AGAIN_SECONDS)
-                work = partial(self._again, session)
+                else:
+                    broken = True
+                    work = again = partial(refuse_after, self.house, session, exc)
         self._running.pop(session, None)
         self._tasks.pop(session, None)
         self.house.wake.set()
@@ -289,9 +313,6 @@ class Supervisor:
             self._feeder.wake.set()
 
 
-async def refuse(house: House, session: Session, why: str) -> None:
-    """A session that nobody here can drive: its task waits for a person, and its agent, if it has one, is ended."""
-    await end_what_is_left(house, session)
-    end = Ending(outcome="interrupted", state=SessionState.LOST)
-    await house.store.pause(session.fence, end, "needs_human", why, by=house.name)
-    house.log("session_refused", session=session.id, reason=why)
+async def _meet(exc: Exception) -> None:
+    """In the task of the session that it concerns: there it is dealt with."""
+    raise exc

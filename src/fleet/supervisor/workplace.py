@@ -25,10 +25,12 @@ class Unmet(Exception):
 async def make_ready(attempt: Attempt) -> None:
     """The directory to work in, with what must be in it. UsageError: it cannot be had. Unmet: the task is skipped."""
     terms = attempt.task.terms
-    if terms.writable_paths is not None and not attempt.task.cwd and attempt.site.is_here:
+    if terms.writable_paths is not None and not attempt.is_somewhere:
         raise UsageError("writable_paths needs a directory to work in, and the task has none")
     if missing := _missing_environment(attempt):
         raise Unmet(f"required environment is not set: {', '.join(missing)}")
+    if attempt.site.is_here and attempt.reach is not None and attempt.reach.working_directory:
+        attempt.progress = replace(attempt.progress, cwd=attempt.source)  # the settings may change while it works
     begin = await _obtain(attempt) if terms.repository else AT_HEAD
     if attempt.isolation == "worktree":
         made = await _spaces(attempt).make(worktree(attempt), terms.copy_files, begin=begin)
@@ -57,7 +59,7 @@ def _repository(attempt: Attempt) -> Repository:
         url=attempt.task.terms.repository or "",
         branch=attempt.task.terms.branch or "",
         path=attempt.source,
-        temporary=f"{attempt.site.state}/clones/{attempt.task.uid}",
+        temporary=f"{attempt.site.state}/clones/{attempt.site.name_of(attempt.session)}",
     )
 
 
@@ -112,15 +114,15 @@ def told(paths: tuple[str, ...]) -> str:
 
 def worktree(attempt: Attempt) -> Worktree:
     """The worktree of the attempt's task."""
-    task = attempt.task
-    if not task.cwd and attempt.site.is_here:
+    if not attempt.is_somewhere:
         raise UsageError("isolation in a worktree needs a directory in a git repository, and the task has none")
-    return Worktree.of(task.uid, attempt.source, attempt.site.state)
+    return Worktree.of(attempt.site.name_of(attempt.session), attempt.source, attempt.site.state)
 
 
 def _missing_environment(attempt: Attempt) -> list[str]:
     terms = attempt.task.terms
-    given = {*BASE_ENVIRONMENT, *terms.environment_allowlist, *attempt.options.secrets}
+    of_host = attempt.reach.env_allowlist if attempt.reach is not None else ()
+    given = {*BASE_ENVIRONMENT, *terms.environment_allowlist, *attempt.options.secrets, *of_host}
     there = attempt.house.secrets_for(tuple(name for name in terms.required_environment if name in given))
     return [name for name in terms.required_environment if name not in there]
 

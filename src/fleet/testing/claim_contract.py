@@ -6,10 +6,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from msgspec.structs import replace
 
 from fleet.errors import LeaseLost
 from fleet.model.run import NewRun, RunWorker
-from fleet.model.session import Claimed, Fence
+from fleet.model.session import Claimed, Fence, name_there, seal_of, task_of
 from fleet.model.states import SessionState, TaskState
 from fleet.model.task import TaskEdit
 from fleet.model.terms import Terms
@@ -61,6 +62,26 @@ class ClaimContract(StoreSuite):
         assert {found.task.state for found in claimed} == {TaskState.RUNNING}
         assert all(found.session.fence == Fence(f"{found.task.uid}.1", 1) for found in claimed)
         assert len(store.ready()) == 6
+
+    def test_a_session_elsewhere_has_a_name_that_no_other_home_gives(self, store: Store) -> None:
+        """All sessions of a task elsewhere have the same seal, others have others, and those here have none."""
+        here, one, other = self.add(store, "here", "one", "other")
+        (plain,) = self.claim(store)
+        away = [a_slot(f"b#{n}", host="builder", here=False) for n in (1, 2)]
+        first, second = store.claim(SUP, away, DEFAULTS).result()
+        assert plain.session.id == f"{here.uid}.1"
+        assert (name_there(plain.session.id), seal_of(plain.session.id)) == (here.uid, "")
+        assert first.session.id == f"{one.uid}.1_{seal_of(first.session.id)}"
+        assert len({seal_of(found.session.id) for found in (plain, first, second)}) == 3
+        assert (task_of(second.session.id), store.session(second.session.id)) == (other.uid, second.session)
+        for found in (plain, first):
+            store.retry(found.session.fence, EXITED, reason="again", charged=False, by=SUP).result()
+        again, moved = store.claim(SUP, [replace(away[0], worker=f"c#{n}") for n in (1, 2)], DEFAULTS).result()
+        assert (again.task.uid, bool(seal_of(again.session.id))) == (here.uid, True)
+        assert name_there(moved.session.id) == name_there(first.session.id)
+        assert moved.session.id != first.session.id
+        for word in (moved.session.id, f"{one.uid}.2"):  # people may leave the seal out
+            assert store.find(word).uid == one.uid
 
     def test_a_claim_matches_capabilities(self, store: Store) -> None:
         """A slot takes only what it can do; what nobody can do stays queued and holds up nothing behind it."""
@@ -195,6 +216,18 @@ class ClaimContract(StoreSuite):
         (again,) = opened[3].claim("sup-3", offered, DEFAULTS).result()
         assert again.session.worker == taken[0].session.worker
         audit(opened[0])
+
+    def test_a_directory_is_that_of_a_machine(self, store: Store) -> None:
+        """Tasks that any machine may take have it to themselves on each; one that is bound there is in their way."""
+        self.add(store, "one", "two", "three", cwd="shop")
+        self.add(store, "bound", cwd="shop", host="red")
+        away = [a_slot(f"{host}#{n}", host=host, here=False, shares=False) for host in ("red", "blue") for n in (1, 2)]
+        claimed = store.claim(SUP, away, DEFAULTS).result()
+        assert sorted(found.session.host for found in claimed) == ["blue", "red"]
+        assert store.claim(SUP, [slot for slot in away if slot.worker[-1] == "2"], DEFAULTS).result() == []
+        self.complete(store, next(found for found in claimed if found.session.host == "red"))
+        (again,) = store.claim(SUP, [slot for slot in away if slot.worker[-1] == "2"], DEFAULTS).result()
+        assert again.session.host == "red"
 
     def test_a_claim_needs_a_lease(self, store: Store) -> None:
         """A supervisor that never joined, or has left, claims nothing."""

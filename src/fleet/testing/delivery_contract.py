@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from msgspec.structs import replace
 
+from fleet.config.clock import utc_ms
 from fleet.errors import NotFound
 from fleet.model import event as ev
 from fleet.model.alert import AlertKind
@@ -89,7 +89,7 @@ class DeliveryContract(StoreSuite):
 
     def test_what_a_check_left_is_taken_over_when_it_must_have_ended(self, store: Store) -> None:
         """A command that sends alerts is no supervisor, and cannot leave: after two minutes it is over."""
-        now = time.time_ns() // 1_000_000
+        now = utc_ms()
         store.announce([replace(A_DELIVERY, by="check-1", raised_at=now)]).result()
         assert store.take_over(by=SUP).result() == []
         store.announce([replace(A_DELIVERY, id="2.ops", by="check-1", raised_at=now - 180_000)]).result()

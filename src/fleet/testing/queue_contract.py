@@ -60,6 +60,22 @@ class QueueContract(StoreSuite):
         assert store.run(build.run).tasks == 2
         assert [task.uid for task in store.ready()] == [build.uid]
 
+    def test_all_are_read_in_pieces_by_age(self, store: Store) -> None:
+        """Each once, in some states or any, though more are added meanwhile, which come last; or the newest first."""
+        uids = [task.uid for task in self.add(store, *"abcde")]
+        store.cancel(uids[1], "no", by=ME).result()
+        read, after = [], ""
+        while piece := store.tasks(after=after, limit=2):
+            read += [task.uid for task in piece]
+            after = read[-1]
+            if len(uids) == 5:
+                uids += [task.uid for task in self.add(store, "late")]
+        assert read == uids
+        queued = frozenset({TaskState.QUEUED})
+        assert [task.uid for task in store.tasks(queued, after=uids[0], limit=2)] == uids[2:4]
+        newest = store.tasks(after=uids[3], limit=2, newest_first=True)
+        assert [task.uid for task in newest] == [uids[2], uids[1]]
+
     def test_circles_are_refused(self, store: Store) -> None:
         """Tasks that need each other in a circle are refused, at submission and later, and nothing is written."""
         ring = [NewTask(title=name, task_id=name, needs=(need,)) for name, need in ("ab", "bc", "ca")]

@@ -9,10 +9,13 @@ from fleet.model.event import kind_of
 from fleet.model.receipt import Usage
 from fleet.model.session import Fence, Progress
 from fleet.model.states import Result, SessionState, TaskState
+from fleet.model.task import TaskEdit
 from fleet.store.store import Store
 from fleet.testing.audit import audit
 from fleet.testing.builders import CRASHED, EXITED, LOST, a_fail, a_partial, a_pass, a_verifier
 from fleet.testing.store_suite import ME, SUP, Stores, StoreSuite
+
+DAY_SECONDS = 86_400
 
 
 class SessionContract(StoreSuite):
@@ -151,6 +154,29 @@ class SessionContract(StoreSuite):
         assert new.finish(adopted.fence, EXITED, a_pass(), by="new").result().state is TaskState.COMPLETED
         assert new.orphans() == []
         audit(new)
+
+    def test_a_wait_lasts_as_long_as_was_meant_when_the_clock_is_set_back(self, stores: Stores) -> None:
+        """A retry does not wait for days because the clock had been ahead by them, nor is it made at once. What a
+        person put off stays put off; said again, it changes nothing."""
+        store = stores.open()
+        store.join(SUP, machine="here", pid=1, seconds=60).result()
+        stores.tick(3 * DAY_SECONDS)  # and it was wrong
+        later = store.now() + 9 * DAY_SECONDS * 1000
+        retried, deferred = self.add(store, "retried", "deferred")
+        store.edit(deferred.uid, TaskEdit(not_before=later), by=ME).result()
+        (claimed,) = self.claim(store, 1)
+        wait_ms = 60_000
+        store.retry(claimed.session.fence, CRASHED, reason="again", not_before=store.now() + wait_ms, by=SUP).result()
+        assert store.mend_waits(by=SUP).result() == []
+        stores.tick(-3 * DAY_SECONDS)
+        (mended,) = store.mend_waits(by=SUP).result()
+        assert mended.uid == retried.uid
+        assert 0 < (mended.not_before or 0) - store.now() <= wait_ms
+        assert (store.ready(), store.mend_waits(by=SUP).result()) == ([], [])
+        stores.tick(wait_ms / 1000)
+        assert [ready.uid for ready in store.ready()] == [retried.uid]
+        assert store.task(deferred.uid).not_before == later
+        audit(store)
 
     def test_a_lost_lease_cannot_be_renewed(self, stores: Stores) -> None:
         """A lease is renewed while it holds; once it has ended its holder is told so."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from fleet.errors import Conflict, Fenced
@@ -15,7 +17,7 @@ from fleet.model.task import NewTask, Task
 from fleet.store.store import Store
 from fleet.testing.audit import audit
 from fleet.testing.builders import CRASHED, DEFAULTS, EXITED, a_fail, a_pass, a_task, slots
-from fleet.testing.store_suite import ME, SUP, StoreSuite
+from fleet.testing.store_suite import ME, SUP, Stores, StoreSuite
 
 EXHAUSTED = Alert(AlertKind.RESTART_EXHAUSTED, "attempt 1 of 1 was the last")
 NEEDED = Alert(AlertKind.NEEDS_HUMAN, "attempt 1 of 1 was the last")
@@ -144,4 +146,34 @@ class SteeringContract(StoreSuite):
             store.stop_run(run, "again", by=ME).result()
         store.requeue(task.uid, "wanted", by=ME).result()
         assert (store.run(run).state, store.run(run).stopping) == (RunState.ACTIVE, False)
+        audit(store)
+
+    @pytest.mark.parametrize("grouped", [False, True])
+    def test_many_verbs_go_together_and_each_stands_for_itself(self, stores: Stores, grouped: bool) -> None:
+        """What refuses one is told to it alone and leaves nothing; what follows from one is seen by the next."""
+        store = stores.open(grouped=grouped)
+        one, two, three = self.add(store, "one", "two", "three")
+        (needs,) = self.add(store, "needs one", needs=(one.uid,))
+        with store.together() as several:
+            asked = [several.cancel(uid, "enough", by=ME) for uid in (one.uid, two.uid, two.uid, needs.uid, three.uid)]
+            asked.append(several.answer(three.uid, "yes", by=ME))
+            several.intend("stop", three.uid, by=ME)
+            assert store.task(one.uid).state is TaskState.QUEUED  # until the end of the block
+        assert [asked[n].result().uid for n in (0, 1, 4)] == [one.uid, two.uid, three.uid]
+        for refused in (asked[2], asked[3], asked[5]):
+            with pytest.raises(Conflict):
+                refused.result()
+        assert store.task(needs.uid).skipped_for == one.uid
+        assert [intent.target for intent in store.intents()] == [three.uid]
+        audit(store)
+
+    def test_what_was_gathered_in_vain_is_not_written(self, store: Store) -> None:
+        """A block that raises has asked for nothing, and one that gathers nothing writes nothing."""
+        (one,) = self.add(store, "one")
+        with contextlib.suppress(LookupError), store.together() as several:
+            several.cancel(one.uid, "enough", by=ME)
+            raise LookupError
+        with store.together():
+            pass
+        assert store.task(one.uid).state is TaskState.QUEUED
         audit(store)

@@ -117,16 +117,18 @@ def open_front(
 def open_remote(url: str, token_env: str, *, insecure: bool) -> RemoteFront:
     """The front of a fleet that is served elsewhere. Nothing is asked yet."""
     from fleet.errors import UsageError
+    from fleet.front.address import checked
     from fleet.front.client import Client
     from fleet.front.remote import RemoteFront
 
+    url = checked(url, insecure=insecure)  # first: a token for no address helps nobody
     token = environ().get(token_env, "").strip()
     if not token:
         raise UsageError(
             f"${token_env} holds no token for {url}",
             hint="put one there, which `fleet serve token NAME` made; --token-env names another variable",
         )
-    return RemoteFront(Client(url, token, insecure=insecure))
+    return RemoteFront(Client(url, token))
 
 
 def open_landing(home: Home, settings: Settings) -> Landing:
@@ -138,7 +140,7 @@ def make_landing(home: Home, settings: Settings, store: Store, *, look_seconds: 
     """The same over a store that is open; `look_seconds` bounds what a look may take."""
     from fleet.control.landing import Landing
     from fleet.hosts.machine import local_host
-    from fleet.policy.placement import reach_of
+    from fleet.policy.placement import reach_here, reach_of
 
     return Landing(
         store,
@@ -146,6 +148,7 @@ def make_landing(home: Home, settings: Settings, store: Store, *, look_seconds: 
         by=whoami(),
         machine=local_host(),
         reach=lambda name: reach_of(name, settings, store.run),
+        here=lambda one: reach_here(one.worker, store.run(one.run) if one.run else None, settings),
         open_transport=lambda reach: open_transport(reach, settings, home),
         look_seconds=look_seconds,
     )

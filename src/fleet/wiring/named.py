@@ -71,6 +71,7 @@ def spec_coders(settings: Settings, default: str) -> Coders:
     """What is to be known of coders to read a spec; each is loaded once."""
     from functools import cache
 
+    from fleet.coders.contained import ask
     from fleet.control.specs import Coders
     from fleet.plugins import check_coder
 
@@ -78,7 +79,9 @@ def spec_coders(settings: Settings, default: str) -> Coders:
     return Coders(
         default=default,
         check=lambda name: check_coder(name, settings.own_coders),
-        permissions=lambda name, task: load(name).permissions(task.worker.tools, task.worker.tool_profile),
+        permissions=lambda name, task: ask(
+            name, load(name), "permissions", task.worker.tools, task.worker.tool_profile, may_refuse=True
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from fleet.config.home import Home, require
+from fleet.config.home import Home, refuse_root_elsewhere, require
 from fleet.config.settings import Settings
 from fleet.errors import StoreCorrupt
 
@@ -38,6 +38,7 @@ def open_store(home: Home, settings: Settings, *, grouped: bool = False) -> Stor
 
 def make_store(home: Home, settings: Settings, *, grouped: bool = False) -> Store:
     """The store, made if it is not there yet."""
+    refuse_root_elsewhere(home)
     from fleet.store.store import Store
 
     if settings.store.url:

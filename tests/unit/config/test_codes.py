@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from fleet.config import codes, tokens
 from fleet.config.home import Home
@@ -19,3 +23,14 @@ def test_of_many_that_come_at_once_one_gets_the_token(tmp_path: Path) -> None:
             found = list(threads.map(lambda each: codes.redeem(home, each), [code] * 8))
             assert [each for each in found if each] == [token]
     assert list(home.codes.iterdir()) == []
+
+
+@pytest.mark.parametrize(("minutes", "good"), [(0, True), (9, True), (11, False), (-1441, False)])
+def test_a_code_is_not_good_for_long(tmp_path: Path, minutes: int, good: bool) -> None:
+    """Nor is one that was made tomorrow: the clock was set back, and nobody knows how old it is."""
+    home = Home(tmp_path)
+    code = codes.make(home, tokens.add(home, "ana", Role.OPERATE))
+    made_at = time.time() - minutes * 60
+    for file in home.codes.iterdir():
+        os.utime(file, (made_at, made_at))
+    assert (codes.redeem(home, code) is not None) == good

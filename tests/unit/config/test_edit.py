@@ -15,12 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.config.edit import Change, set_values
+from fleet.config.edit import Change, set_values, unset_values
 from fleet.config.fields import Field, bare, fields, notes
 from fleet.config.home import Home
 from fleet.config.layout import Layout
 from fleet.config.load import load
 from fleet.config.render import literal
+from fleet.config.settings import Settings
+from fleet.config.stated import stated_keys
 from fleet.config.template import template
 from fleet.errors import ConfigError, FleetError, NoHome, UsageError
 
@@ -92,6 +94,54 @@ def test_any_value_in_any_layout(layout: str, wanted: list[tuple[Field, Any]], q
         new = home.toml.read_bytes().decode()
         assert comments(LAYOUTS[layout]) == comments(new)
         assert ("\r\n" in LAYOUTS[layout]) == ("\r\n" in new)
+
+
+@given(st.sampled_from(sorted(LAYOUTS)), st.lists(st.sampled_from(list(fields())), min_size=1, max_size=4))
+def test_any_value_is_taken_out_of_any_layout(layout: str, wanted: list[Field]) -> None:
+    """The defaults are in force again; every comment and every other value is as it was, in the same order."""
+    with tempfile.TemporaryDirectory() as directory:
+        home = Home(Path(directory))
+        home.toml.write_bytes(LAYOUTS[layout].encode())
+        before, stated = load(home), stated_keys(home)
+        keys = {field.key for field in wanted}
+        changes = unset_values(home, [field.key for field in wanted])
+        assert {change.key for change in changes} == keys & stated
+        after, untouched = load(home), Settings()
+        for field in fields():
+            expected = untouched if field.key in keys else before
+            assert getattr(getattr(after, field.section), field.name) == getattr(
+                getattr(expected, field.section), field.name
+            )
+        assert (after.hosts, stated_keys(home)) == (before.hosts, stated - keys)
+        assert comments(LAYOUTS[layout]) == comments(home.toml.read_bytes().decode())
+        if not changes:
+            assert home.toml.read_bytes() == LAYOUTS[layout].encode()
+
+
+def test_what_is_left_when_a_setting_is_taken_out(home: Home) -> None:
+    """Its line goes, what was remarked beside it stays, and one that is given twice goes from both places."""
+    home.toml.write_text('model = "a"\n[supervisor]\n# of mine\nmodel = "a"  # the big one\ncoder = "codex"\n')
+    assert unset_values(home, ["supervisor.model"]) == [Change("supervisor.model", "a", "sonnet")]
+    assert home.toml.read_text() == '[supervisor]\n# of mine\n# the big one\ncoder = "codex"\n'
+    home.toml.write_text('supervisor = { model = "a", coder = "codex" }\n')
+    unset_values(home, ["model"])
+    assert home.toml.read_text() == 'supervisor = { coder = "codex" }\n'
+    unset_values(home, ["coder"])
+    assert home.toml.read_text() == "supervisor = { }\n"
+    assert unset_values(home, ["coder"]) == []
+
+
+def test_what_is_needed_is_not_taken_out(home: Home) -> None:
+    """The file is checked as a whole before it is written, and a key that nobody knows has the nearest named."""
+    home.toml.write_text('[channels.ops]\nkind = "file"\npath = "/tmp/x"\n')
+    before = home.toml.read_text()
+    with pytest.raises(ConfigError):
+        unset_values(home, ["channels.ops.kind"])
+    with pytest.raises(UsageError, match=r"did you mean supervisor\.max_concurrent"):
+        unset_values(home, ["supervisor.max_concurent"])
+    with pytest.raises(UsageError, match="supervisor is a table"):
+        unset_values(home, ["supervisor"])
+    assert home.toml.read_text() == before
 
 
 def comments(text: str) -> list[str]:
@@ -173,7 +223,7 @@ def test_values_have_the_type_of_their_setting(home: Home, assignment: str, expe
         ("url=x", "url: unknown key; did you mean store.url?"),
         ("hosts=[]", "hosts is a list of tables"),
         ("hosts.0.name=x", "hosts is a list of tables"),
-        ("supervisor=x", "supervisor: unknown key"),
+        ("supervisor=x", "supervisor is a table"),
         ("model", "expected KEY=VALUE"),
         ("=x", "expected KEY=VALUE"),
         ('model="x', "supervisor.model: expected the name of a model, found a quote that does not end"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from fleet.config.fields import fields, find, sections, words
+from fleet.config.load import parse
 from fleet.config.settings import Settings, holds_password
+from fleet.errors import ConfigError
 
 GOOD: dict[str, list[dict[str, Any]]] = {
     "supervisor": [
@@ -168,16 +171,47 @@ def test_what_is_no_ssh_host(fields: dict[str, Any]) -> None:
     "table",
     [
         {"hosts": [{"name": "here", "kind": "local", "dead_man_seconds": 60}]},
-        {"workers": [{"id": "a", "host": {"kind": "local", "working_directory": "/srv"}}]},
-        {"workers": [{"id": "a", "host": {"kind": "local", "agent_binary": "/opt/claude"}}]},
-        {"workers": [{"id": "a", "host": {"kind": "local", "codewhale_binary": "/opt/claude"}}]},
-        {"workers": [{"id": "a", "host": {"kind": "local", "env_allowlist": ["PROFILE"]}}]},
+        {"hosts": [{"name": "here", "kind": "local", "stale_after_seconds": 60}]},
+        {"hosts": [{"name": "here", "kind": "local", "host": "h"}]},
+        {"workers": [{"id": "a", "host": {"kind": "local", "port": 22}}]},
     ],
 )
 def test_what_means_nothing_on_this_machine(table: dict[str, Any]) -> None:
     """What sessions here would not heed is refused, not left aside: what is accepted is enforced."""
     with pytest.raises(msgspec.ValidationError, match="means nothing"):
         msgspec.convert(table, Settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[[hosts]]\nname = 'b'\nkind = 'local'\nmax_concurrent_tasks = 3\n[[workers]]\nid = 'w'\nhost = 'b'\n",
+            "fleet.toml:4: hosts[0].max_concurrent_tasks: worker w is on it: a worker says itself",
+        ),
+        (
+            "[[workers]]\nid = 'w'\nhost.kind = 'local'\nhost.max_concurrent_tasks = 3\n",
+            "fleet.toml:4: workers[0].host.max_concurrent_tasks: is the worker's to say: give it beside `host`",
+        ),
+        (
+            "[[hosts]]\nname = 'b'\nkind = 'local'\n[pools.p]\nrepo = '/r'\nhosts = ['b']\n",
+            'fleet.toml:6: pools.p.hosts: "b" is this machine, where workers are if no hosts are named',
+        ),
+        (
+            "[pools.p]\nrepo = '/r'\ndirectory = '/srv'\n",
+            'fleet.toml:3: pools.p.directory: means nothing unless host = "sprite"',
+        ),
+        (
+            "[coders.claude]\nprogram = 'c'\noutput = 'jsonl'\n",
+            "fleet.toml:3: coders.claude.output: belongs to a coder from a template, which argv makes",
+        ),
+    ],
+)
+def test_what_is_said_in_vain_is_told_with_its_line(text: str, said: str) -> None:
+    """A number that nobody would count by, and a pool on this very machine, are refused as read."""
+    with pytest.raises(ConfigError) as caught:
+        parse(text, Path("/x/fleet.toml"))
+    assert str(caught.value).startswith(said)
 
 
 def test_a_worker_as_others_write_it() -> None:

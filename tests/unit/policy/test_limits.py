@@ -134,3 +134,8 @@ def test_a_task_says_its_own_bounds_else_the_settings_do() -> None:
     assert (limits.seconds, limits.idle_seconds) == (30, 7)
     assert limits_of(Terms(), Supervisor()).budget == Budget()
     assert limits_of(Terms(), configured).seconds == 60
+    all_of_them = limits_of(
+        Terms(), Supervisor(budget_tool_calls=5, budget_seconds=9, context_pressure_threshold_pct=70)
+    )
+    assert all_of_them.budget == Budget(max_tool_calls=5, max_seconds=9)
+    assert all_of_them.context_pct == 70

@@ -297,5 +297,25 @@ def test_a_strangers_scorer_that_raises_has_judged_nothing() -> None:
     assert wanted(parts, load) == [Wants(), Wants()]
     theirs, ours = scored(parts, Evidence(exit_code=0), Kept().contents.__getitem__, load)
     assert (theirs.at, theirs.source, theirs.passed) == ("0", Source.VERIFIER, False)
-    assert theirs.evidence == ("it could not be judged: KeyError: 'colour'",)
+    said = "the scorer `theirs` failed in its own code: KeyError: 'colour'"
+    assert theirs.evidence == (f"it could not be judged: {said}",)
     assert (ours.at, ours.passed) == ("1", True)
+
+
+class Mumbles:
+    """A stranger's scorer that says what nobody can keep."""
+
+    def wants(self, declared: Any) -> Any:
+        return "everything"
+
+    def score(self, declared: Any, evidence: Evidence, read: Any) -> Any:
+        return Score(kind="plugin", value="good", passed=True, evidence=(7,))  # type: ignore[arg-type]
+
+
+def test_a_strangers_scorer_that_gives_no_score_has_judged_nothing() -> None:
+    """What is not of the contract is found where the scorer is known, not where the receipt is kept."""
+    parts: list[tuple[str, sc.AnyScorer]] = [("", sc.Plugin(name="theirs"))]
+    assert wanted(parts, lambda _: Mumbles()) == [Wants()]
+    (score,) = scored(parts, Evidence(exit_code=0), Kept().contents.__getitem__, lambda _: Mumbles())
+    assert (score.source, score.passed) == (Source.VERIFIER, False)
+    assert "the scorer `theirs` failed in its own code" in score.evidence[0]

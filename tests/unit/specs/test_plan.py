@@ -35,6 +35,8 @@ def test_who_takes_a_task() -> None:
     workers = [{"id": "small", "host": here}, {"id": "big", "host": here, "capabilities": ["gpu"]}]
     a, b = planned({"id": "a", "worker": {"capabilities": ["gpu"]}}, {"id": "b", "command": "x"}, workers=workers).tasks
     assert (a.workers, b.workers) == (("big",), ("small", "big"))
+    (named,) = planned({"id": "a", "command": "x"}, workers=[{**workers[0], "name": "Small one"}]).tasks
+    assert named.workers == ("small (Small one)",)
     assert (a.coder, a.model, b.coder, b.model) == ("claude", "sonnet", "command", None)
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -14,6 +15,7 @@ from fleet.config.specs.document import MOST_DEPTH, PARSERS
 from fleet.config.specs.draft import draft
 from fleet.control.specs import Coders, ReadSpec, read_spec
 from fleet.errors import NotFound, SpecError
+from fleet.model.reach import Reach
 from fleet.model.spec import A_TOKEN
 from fleet.model.terms import Budget, RetryPolicy
 from fleet.plugins import check_coder, load
@@ -424,3 +426,16 @@ def test_nothing_breaks_the_parsers(text: str, kind: str) -> None:
         PARSERS[kind](text)
     except (ValueError, RecursionError):
         return
+
+
+def test_a_worker_can_do_what_its_host_can(tmp_path: Path) -> None:
+    """Whether the host is described in the spec or named in it."""
+    named = msgspec.convert({**SSH, "capabilities": ["gpu"]}, Reach)
+    inline = {**SSH, "capabilities": ["gpu"]}
+    tasks = [a_task(worker={"capabilities": ["gpu", "fast"]})]
+    for host in ("builder", inline):
+        spec = written(tmp_path, {"workers": [{"id": "w", "host": host, "capabilities": ["fast"]}], "tasks": tasks})
+        found = read_spec(spec, base=str(tmp_path), coders=CODERS, hosts={"builder": named}).spec
+        assert found.new().workers[0].capabilities == ("fast", "gpu")
+    (said,) = problems(tmp_path, {"workers": [{"id": "w", "host": HERE}], "tasks": tasks})
+    assert "no worker has all of fast, gpu" in said

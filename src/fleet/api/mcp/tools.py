@@ -9,6 +9,7 @@ import msgspec
 
 from fleet.api.mcp import arguments as take
 from fleet.api.mcp import results as give
+from fleet.config.clock import utc_ms
 from fleet.config.tokens import Role
 from fleet.errors import UsageError
 from fleet.front.front import Front
@@ -20,7 +21,6 @@ from fleet.projections.logs import LogTail
 from fleet.projections.queue import TaskDetail, Wanted
 from fleet.projections.status import Status
 from fleet.projections.why import Why
-from fleet.store.clock import utc_ms
 
 BY = "by a manager agent"
 HOUR_MS = 3_600_000
@@ -55,8 +55,8 @@ def _stop(front: Front, asked: take.Stop) -> give.Stopped:
     if (asked.id is not None) + (asked.run is not None) + asked.all != 1:
         raise UsageError("give one of id, run and all")
     if asked.all:
-        return _stopped(front.stop_all(reason))
-    return _stopped(front.stop_run(asked.run, reason) if asked.run else front.stop(str(asked.id), reason))
+        return _stopped(list(front.stop_all(reason)))
+    return _stopped(list(front.stop_run(asked.run, reason)) if asked.run else front.stop(str(asked.id), reason))
 
 
 def _stopped(decided: list[Decided]) -> give.Stopped:

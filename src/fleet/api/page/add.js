@@ -38,7 +38,7 @@ export function wireAdd() {
       closeAdd();
       go("task", { id: made.id });
     } catch (problem) {
-      put(told, `${problem.message} ${problem.hint}`);
+      put(told, problem.words);
     } finally {
       button.disabled = false;
     }

@@ -4,6 +4,7 @@ import { setClock } from "./words.js";
 const PLACE = "fleet.token";
 const BASE = "/v1/fleet";
 const PATIENCE_MS = 20_000;
+const DOWNLOAD_MS = 1_800_000;
 
 // What went wrong, in the server's words (RFC 9457); status 0: it did not answer.
 export class Problem extends Error {
@@ -12,6 +13,11 @@ export class Problem extends Error {
     this.status = status;
     this.hint = hint;
     this.problems = problems;
+  }
+
+  // What went wrong, and what to do about it.
+  get words() {
+    return [this.message, this.hint].filter(Boolean).join(". ");
   }
 }
 
@@ -90,8 +96,9 @@ export async function post(path, body) {
   return read(await ask(path, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
+// What may be large takes its time.
 export async function blob(path) {
-  return (await ask(path)).blob();
+  return (await ask(path, { signal: AbortSignal.timeout(DOWNLOAD_MS) })).blob();
 }
 
 export function at(...parts) {

@@ -98,7 +98,7 @@ function runningTable() {
         of: (one) => [one.id, one.title],
         draw: ([id, title]) => taskLink(id, title),
       },
-      { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
+      { label: "Coder", kind: "minor", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },
       {
         label: "Where",
         kind: "cut",
@@ -108,7 +108,7 @@ function runningTable() {
       { label: "For", kind: "right", of: (one) => one.started_at, draw: lasting },
       { label: "Idle", kind: "right", of: (one) => one.started_at + one.elapsed_ms - one.idle_ms, draw: lasting },
       { label: "Context", kind: "right", of: (one) => [one.peak_context_tokens, one.context_window], draw: context },
-      { label: "Tokens", kind: "right", of: (one) => rounded(one.tokens) },
+      { label: "Tokens", kind: "right minor", of: (one) => rounded(one.tokens) },
       { label: "Cost", kind: "right", of: (one) => dollars(one.cost_microusd) },
     ],
     about: (one) => ({ "data-task": one.id, "data-state": one.state }),

@@ -1,10 +1,11 @@
 // Owns what was spent: by day, and by coder, model, host, label or run.
 import { get } from "./api.js";
-import { h, redraw, say } from "./dom.js";
+import { h, say } from "./dom.js";
 import { overview } from "./head.js";
 import { fits, href } from "./route.js";
 import { midnight, money } from "./spent.js";
 import { Table } from "./table.js";
+import { Tabs } from "./tabs.js";
 import { count, exact, rounded, span } from "./words.js";
 
 const EVERY_MS = 15_000;
@@ -15,18 +16,17 @@ const USUAL = "7 days";
 export function costPage(here) {
   const days = costTable("days", "By day");
   const parts = costTable("parts", "In parts");
-  const times = h("nav", { class: "tabs", "aria-label": "Since" });
-  const ways = h("nav", { class: "tabs", "aria-label": "Divided by" });
+  const times = new Tabs("Since", Object.keys(TIMES));
+  const ways = new Tabs("Divided by", WAYS);
   const note = h("p", { class: "empty" });
-  const element = h("div", { "data-page": "cost", class: "page" }, times, note, days.element, ways, parts.element);
+  const element = h("div", { "data-page": "cost", class: "page" });
+  element.append(times.element, note, days.element, ways.element, parts.element);
   const shown = { days: null, parts: null, here };
 
   const draw = () => {
     const { by, since, text } = shown.here;
-    const time = (name) => link(name, name === timeOf(since), { by, since: name, text });
-    const way = (name) => link(name, name === wayOf(by), { by: name, since, text });
-    redraw(times, [by, since, text], () => Object.keys(TIMES).map(time));
-    redraw(ways, [by, since, text], () => WAYS.map(way));
+    times.show(timeOf(since), (name) => href("cost", { by, since: name, text }));
+    ways.show(wayOf(by), (name) => href("cost", { by: name, since, text }));
     if (!shown.days) return;
     drawLines(days, [...shown.days.lines].reverse(), shown.days.total, "");
     drawLines(parts, shown.parts.lines, shown.parts.total, text);
@@ -66,10 +66,6 @@ export function costPage(here) {
 const timeOf = (since) => (Object.hasOwn(TIMES, since) ? since : USUAL);
 const wayOf = (by) => (WAYS.includes(by) ? by : WAYS[0]);
 
-function link(name, isHere, wanted) {
-  return h("a", { href: href("cost", wanted), "aria-current": isHere && "page" }, name);
-}
-
 function drawLines(table, lines, total, text) {
   const most = Math.max(1, ...lines.map((line) => line.cost_microusd ?? 0));
   const named = lines.filter((line) => fits(text, line.name)).map((line) => ({ ...line, most }));
@@ -93,8 +89,8 @@ function costTable(name, title) {
     empty: "Nothing has ended in this time.",
     keyOf: (line) => (line.most ? `of ${line.name}` : ""), // the sum has the name of no part
     columns: [
-      { label: "", of: (line) => line.name, kind: "wide" },
-      { label: "", of: (line) => [line.cost_microusd ?? 0, line.most], draw: bar },
+      { label: "Name", of: (line) => line.name, kind: "wide" },
+      { label: "Share", of: (line) => [line.cost_microusd ?? 0, line.most], draw: bar },
       { label: "Cost", kind: "right", of: (line) => (line.sessions ? money(line) : "-") },
       { label: "Sessions", kind: "right", of: (line) => line.sessions },
       { label: "Input", kind: "right", of: (line) => rounded(line.input_tokens) },
@@ -107,7 +103,7 @@ function costTable(name, title) {
 }
 
 function bar([cost, most]) {
-  return most > 0 ? h("progress", { max: most, value: cost, "aria-hidden": "true" }) : "";
+  return cost > 0 && most > 0 ? h("progress", { max: most, value: cost, "aria-hidden": "true" }) : "";
 }
 
 // A moment with its offset from UTC: whoever sums does not know where this is.

@@ -22,18 +22,18 @@ export function diffPanel() {
   };
 }
 
-// That it has no worktree is an answer too.
+// That it has no worktree, or that its machine is out of reach, is an answer too: the server is there and gives it.
 async function asked(id) {
   try {
     return await get(`${at("tasks", id)}/diff`);
   } catch (problem) {
-    if (problem instanceof Problem && problem.status === 409) return { diff: null, problem };
+    if (problem instanceof Problem && problem.status !== 401) return { diff: null, problem };
     throw problem;
   }
 }
 
 function refused(problem) {
-  return h("p", { class: "empty" }, problem.message, problem.hint && `; ${problem.hint}`);
+  return h("p", { class: "empty" }, problem.words);
 }
 
 function drawn(text, id) {

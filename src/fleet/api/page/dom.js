@@ -1,6 +1,8 @@
 // Owns how elements are made: text goes in as text alone, so nothing that an agent wrote can become markup.
+import { harmless } from "./harmless.js";
 
 const MOST_SHOWN = 20_000; // characters
+const READ = new Set(["title", "aria-label", "placeholder"]); // attributes that somebody reads
 
 // An element. Properties: `on` holds listeners by name; true and false set or leave out an attribute.
 export function h(tag, properties = {}, ...children) {
@@ -9,7 +11,7 @@ export function h(tag, properties = {}, ...children) {
     if (name === "on") {
       for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
     } else if (value !== false && value !== null && value !== undefined) {
-      element.setAttribute(name, value === true ? "" : String(value));
+      element.setAttribute(name, value === true ? "" : READ.has(name) ? harmless(String(value)) : String(value));
     }
   }
   element.append(...flat(children));
@@ -39,7 +41,8 @@ export function byId(id) {
 
 // Writes only what differs: a text that is set anew is read out again, and costs a layout.
 export function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = typeof text === "string" ? harmless(text) : text;
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 export function mark(element, name, value) {
@@ -57,7 +60,8 @@ export function redraw(element, value, draw) {
 }
 
 function flat(children) {
-  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  const there = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  return there.map((child) => (typeof child === "string" ? harmless(child) : child));
 }
 
 // A list that follows its items: an element is made once for each key, and is touched only when its item differs.
@@ -71,14 +75,30 @@ export class Rows {
     this.known = new Map();
   }
 
-  show(items) {
-    this.leave(new Set(items.map(this.keyOf)));
+  show(given) {
+    const focused = document.activeElement;
+    this.leave(new Set(given.map(this.keyOf)));
+    const items = this.parent.contains(focused) && focused.matches("input, textarea") ? this.asTheyStand(given) : given;
     let place = this.head ? this.head.nextElementSibling : this.parent.firstElementChild;
     for (const item of items) {
       const row = this.row(item);
       if (row.element === place) place = place.nextElementSibling;
       else this.parent.insertBefore(row.element, place);
     }
+    // What was moved has lost the focus: whoever writes in it goes on.
+    if (focused !== document.activeElement && this.parent.contains(focused)) focused.focus({ preventScroll: true });
+  }
+
+  // While somebody writes in one of them, what is new comes last: nothing moves under their hands.
+  asTheyStand(items) {
+    const order = new Map([...this.parent.children].map((element, index) => [element, index]));
+    const place = (item) => order.get(this.known.get(this.keyOf(item))?.element) ?? Infinity;
+    return [...items].sort((a, b) => place(a) - place(b) || 0);
+  }
+
+  // Whether somebody is at the row of an item.
+  isBusy(item) {
+    return this.known.get(this.keyOf(item))?.element.contains(document.activeElement) ?? false;
   }
 
   // What is gone goes first: then nothing that stays has to move, and lose the focus.

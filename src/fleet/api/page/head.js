@@ -102,5 +102,5 @@ export function tellProblem(problem) {
         problem.problems.map((one) => h("li", {}, one)),
       )
     : null;
-  put(place, h("p", {}, h("b", {}, problem.message), problem.hint && ` ${problem.hint}`), each, close);
+  put(place, h("p", {}, problem.words), each, close);
 }

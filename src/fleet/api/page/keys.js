@@ -1,5 +1,6 @@
 // Owns the keyboard: the same keys as in `fleet top`.
 import { closeAdd, openAdd } from "./add.js";
+import { wayBack } from "./back.js";
 import { byId } from "./dom.js";
 import { go, route } from "./route.js";
 
@@ -37,7 +38,9 @@ function back(event) {
   const open = document.activeElement?.closest("form[data-confirm]")?.querySelector("[data-confirm-no]");
   if (open) return open.click();
   if (isWriting(event.target)) return event.target.blur();
-  if (!closeAdd() && route().page !== "board") go("board");
+  if (closeAdd() || route().page === "board") return;
+  if (wayBack()) location.hash = wayBack();
+  else go("board");
 }
 
 function move(step) {

@@ -1,7 +1,8 @@
 // Owns the log of a task as it grows: what the agent said, in the words of `fleet logs`.
 import { ask, at, get } from "./api.js";
-import { h } from "./dom.js";
-import { exact } from "./words.js";
+import { h, put } from "./dom.js";
+import { downloadPieces } from "./download.js";
+import { exact, size } from "./words.js";
 
 const FIRST_BYTES = 200_000; // of the end, at the first look
 const MOST_BYTES = 1 << 20;
@@ -11,13 +12,17 @@ const NEAR_END = 40; // pixels: who looks at the end stays at the end
 export function logPanel() {
   const lines = h("pre", { class: "text log", tabindex: 0, "aria-label": "Log" });
   const nothing = h("p", { class: "empty", hidden: true }, "Nothing was said yet.");
-  const element = h("div", {}, nothing, lines);
+  const before = h("p", { class: "empty", hidden: true });
+  const element = h("div", {}, nothing, before, lines);
   const reading = { offset: null, rest: "", decoder: new TextDecoder(), session: "", tools: new Map() };
   return {
     element,
     async look(task) {
       const path = `${at("tasks", task.id)}/log`;
-      if (reading.offset === null) await begin(path, reading);
+      if (reading.offset === null) {
+        await begin(path, reading);
+        if (reading.isCut) tellBefore(before, path, task.id, reading.offset);
+      }
       for (;;) {
         const bytes = await (await ask(`${path}/bytes?offset=${reading.offset}&limit=${MOST_BYTES}`)).arrayBuffer();
         reading.offset += bytes.byteLength;
@@ -32,9 +37,15 @@ export function logPanel() {
 
 // Near the end of what there is; what the first record lost of its beginning is left out.
 async function begin(path, reading) {
-  const { size } = await get(path);
-  reading.offset = Math.max(0, (size ?? 0) - FIRST_BYTES);
+  const whole = (await get(path)).size ?? 0;
+  reading.offset = Math.max(0, whole - FIRST_BYTES);
   reading.isCut = reading.offset > 0;
+}
+
+function tellBefore(place, path, id, offset) {
+  place.hidden = false;
+  const whole = downloadPieces(`${path}/bytes?`, `${id}.jsonl`);
+  put(place, `${size(offset)} before this are not shown. All of it: `, whole);
 }
 
 function linesOf(reading, bytes) {

@@ -1,9 +1,10 @@
 // Owns the life of the page: the token, the events, and which page is shown.
 import { closeAdd, wireAdd } from "./add.js";
 import { dropToken, hasToken, learnWho, me, onRefused, Problem, redeem, setToken, takeCode } from "./api.js";
+import { comeBack, leave } from "./back.js";
 import { boardPage } from "./board.js";
 import { costPage } from "./cost.js";
-import { byId, put, say } from "./dom.js";
+import { byId, h, put, say } from "./dom.js";
 import { Feed } from "./feed.js";
 import { connection, isLive, seen, showConnection, tellProblem, unseen } from "./head.js";
 import { wireKeys } from "./keys.js";
@@ -12,11 +13,12 @@ import { refine, route } from "./route.js";
 import { Refresher } from "./refresh.js";
 import { runPage, runsPage } from "./runs.js";
 import { forgetSpent, lookSpent } from "./spent.js";
-import { onDone } from "./steer.js";
+import { forgetDrafts, onDone } from "./steer.js";
 import { taskPage } from "./task.js";
 import { tasksPage } from "./tasks.js";
 import { tick } from "./words.js";
 
+const NAMES = { board: "Board", tasks: "Tasks", runs: "Runs", cost: "Cost" }; // of those without a title of their own
 const PAGES = { board: boardPage, tasks: tasksPage, task: taskPage, runs: runsPage, run: runPage, cost: costPage };
 const shown = { page: null, name: "" };
 const AGAIN_MS = 2000;
@@ -26,7 +28,10 @@ const refresher = new Refresher(async () => {
   if (!page) return Infinity;
   lookSpent();
   const every = await page.look();
-  if (page === shown.page) seen();
+  if (page === shown.page) {
+    seen();
+    comeBack();
+  }
   return every;
 }, failed);
 
@@ -57,7 +62,7 @@ function failed(problem) {
 }
 
 // The page that the address names; where it is shown already, it is told what of it is wanted.
-function turn() {
+function turn(from = "") {
   const here = route();
   const name = `${here.page} ${here.id}`;
   closeAdd();
@@ -68,10 +73,12 @@ function turn() {
     else link.removeAttribute("aria-current");
   }
   if (name === shown.name) return retell(here);
+  leave(from);
   shown.name = name;
   shown.page = PAGES[here.page](here);
-  put(byId("main"), shown.page.element);
+  put(byId("main"), NAMES[here.page] && h("h1", { class: "unseen" }, NAMES[here.page]), shown.page.element);
   scrollTo(0, 0);
+  if (from && document.activeElement === document.body) byId("main").focus({ preventScroll: true });
   return refresher.anew();
 }
 
@@ -112,12 +119,13 @@ function askForToken(problem) {
   Object.assign(shown, { page: null, name: "" });
   forget();
   forgetSpent();
+  forgetDrafts();
   put(byId("main"));
   connection("refused", problem);
   document.body.classList.add("outside");
   const form = byId("token-form");
   form.hidden = false;
-  put(byId("token-problem"), problem ? `${problem.message}. ${problem.hint}` : "");
+  put(byId("token-problem"), problem?.status === 401 ? problem.message : (problem?.words ?? ""));
   byId("token").focus();
 }
 
@@ -131,11 +139,11 @@ byId("filter").addEventListener("input", (event) => {
   refine({ text: event.target.value });
   retell(route());
 });
-addEventListener("hashchange", () => {
+addEventListener("hashchange", (event) => {
   const code = takeCode();
   // Another link may be opened where the page was open already.
   if (code) comeIn(code);
-  else if (shown.page) turn();
+  else if (shown.page) turn(new URL(event.oldURL).hash);
 });
 onRefused(askForToken);
 onDone(() => refresher.soon());

@@ -10,6 +10,7 @@ const LOOKS = { verify: "partial", failed: "failed", stale: "stale", host: "down
 const ORDER = { question: 0, permission: 0, secret: 0, destructive: 0, verify: 1, host: 3, failed: 4 }; // all others: 2
 const AT_FIRST = 10; // so that what runs is still on the first screen
 const MOST_HOSTS = 5;
+const LONG = 200; // characters
 const STATES = { verify: "partial", failed: "failed", stale: "running" };
 
 export class Needs {
@@ -19,6 +20,7 @@ export class Needs {
     const list = h("ul", { class: "cards" });
     this.section.inside.append(list);
     this.rows = new Rows(list, (item) => `${item.kind} ${item.id}`, card);
+    this.section.rows = this.rows;
   }
 
   draw(board, machines, queue, text) {
@@ -87,6 +89,8 @@ function card(item) {
     redraw(what, [found.kind, found.title, found.id, found.asked_by], titled);
     redraw(since, found.asked_at, ago);
     say(text, found.text);
+    if (found.text.length > LONG) mark(text, "tabindex", "0"); // it may have to be scrolled
+    else text.removeAttribute("tabindex");
     if (ofHost || !me.operates) return;
     const deeds = deedsOf(STATES[found.kind] ?? "blocked", found.kind);
     controls.show(deeds.filter((name) => name !== "answer"));

@@ -1,18 +1,22 @@
 // Owns the tabs of a task that are read: its files, receipts and artifacts, and why it is where it is.
-import { at, blob } from "./api.js";
-import { h, longText, put } from "./dom.js";
+import { at } from "./api.js";
+import { h, longText } from "./dom.js";
+import { beginning, download, downloadPieces } from "./download.js";
 import { fields, plainTable } from "./overview.js";
 import { verdict } from "./recent.js";
 import { href } from "./route.js";
 import { ago, dollars, exact, size, span, state, tokens } from "./words.js";
 
-const KEPT_MS = 60_000; // a download has begun by then
-
 export function file(found) {
   if (found.text === null) return h("p", { class: "empty" }, "None yet; it will be ", h("code", {}, found.file));
   if (!found.text) return h("p", { class: "empty" }, "It is empty: ", h("code", {}, found.file));
-  const rest = found.left_out ? h("p", { class: "empty" }, `Its last ${size(found.left_out)} are left out.`) : "";
-  return h("div", {}, longText(found.text), rest);
+  return h("div", {}, found.left_out > 0 && rest(found), longText(found.text));
+}
+
+function rest({ task, file: whole, left_out: more }) {
+  const path = whole.split(`/${task}/`).pop();
+  const told = `Too long to be shown whole: this is its beginning, ${size(more)} more are not shown. `;
+  return h("p", { class: "empty" }, told, downloadPieces(bytesOf(task, path), path.split("/").pop()));
 }
 
 export function receipts(found) {
@@ -71,32 +75,55 @@ function spent(usage) {
   return `${tokens(usage)} tokens, ${dollars(usage?.cost_microusd)}`;
 }
 
-export function artifacts(found, task) {
-  if (!found.length) return h("p", { class: "empty" }, "It has left nothing.");
-  const row = (one) => [
+// `kept` is evidence, by its checksum; `files` lie in the directory of the task: more, or larger, than what is kept.
+export function artifacts([kept, files], task) {
+  const known = new Set(kept.filter((one) => one.place === "artifacts").map((one) => `artifacts/${one.path}`));
+  const others = files.filter((one) => one.path.startsWith("artifacts/") && !known.has(one.path));
+  const heads = ["Kind", "Path", "Size", "sha256", "Content"];
+  return [
+    kept.length > 0 && plainTable(heads, kept.map((one) => evidence(one, task))),
+    kept.length === 0 && h("p", { class: "empty" }, ...nothing(task)),
+    others.length > 0 && [
+      h("h2", {}, task.receipt ? "Not kept " : "So far ", h("span", { class: "number" }, String(others.length))),
+      h("p", { class: "empty" }, ...lying(task)),
+      plainTable(["Path", "Size", "Content"], others.map((one) => unkept(one, task))),
+    ],
+  ];
+}
+
+function lying({ id, receipt }) {
+  if (!receipt) return ["They become evidence when it ends."];
+  const link = h("a", { href: href("task", { id, tab: "receipts" }) }, "its receipt");
+  return ["Too large, or too many, or written since: ", link, " tells. They lie where its agent left them."];
+}
+
+function nothing({ id, receipt }) {
+  if (!receipt) return ["It has left nothing as evidence yet."];
+  const link = h("a", { href: href("task", { id, tab: "receipts" }) }, "its receipt");
+  return ["It has left nothing that was kept as evidence; of what was too large, ", link, " tells."];
+}
+
+function evidence(one, task) {
+  const name = one.path.split("/").pop() || one.kind;
+  return [
     one.kind,
     h("code", {}, one.path),
     size(one.size),
     h("code", { title: one.sha256 }, one.sha256.slice(0, 12)),
-    one.kept_at === null ? h("span", { class: "bad" }, "its content is gone") : download(task.id, one),
+    one.kept_at === null
+      ? h("span", { class: "bad" }, "its content is gone")
+      : download(`${at("tasks", task.id)}/artifacts/${one.sha256}`, name),
   ];
-  return plainTable(["Kind", "Path", "Size", "sha256", ""], found.map(row));
 }
 
-// A link cannot carry the token, so the bytes are fetched and handed over; they are never shown as a page.
-function download(id, one) {
-  const told = h("span", { class: "bad", role: "status" });
-  const fetchIt = async () => {
-    put(told);
-    try {
-      const url = URL.createObjectURL(await blob(`${at("tasks", id)}/artifacts/${one.sha256}`));
-      h("a", { href: url, download: one.path.split("/").pop() || one.kind }).click();
-      setTimeout(() => URL.revokeObjectURL(url), KEPT_MS);
-    } catch (problem) {
-      put(told, ` ${problem.message}`);
-    }
-  };
-  return [h("button", { type: "button", "data-action": "download", on: { click: fetchIt } }, "Download"), told];
+function unkept(one, task) {
+  const path = bytesOf(task.id, one.path);
+  const name = one.path.split("/").pop();
+  return [h("code", {}, one.path), size(one.size), [downloadPieces(path, name, one.size), beginning(path)]];
+}
+
+function bytesOf(id, path) {
+  return `${at("tasks", id)}/files/bytes?path=${encodeURIComponent(path)}&`;
 }
 
 export function why(found) {

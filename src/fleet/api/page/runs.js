@@ -1,6 +1,6 @@
 // Owns runs: the list of them, and the page of one with what goes on in it and what came of its tasks.
 import { at, get } from "./api.js";
-import { h, put } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { overview } from "./head.js";
 import { checked, taskLink, verdict } from "./recent.js";
 import { fits, href } from "./route.js";
@@ -81,7 +81,7 @@ export function runPage(here) {
   const draw = () => {
     if (!shown.run) return;
     live.draw(
-      shown.live.filter((one) => fits(shown.text, one.task, one.id, one.coder, one.worker)),
+      shown.live.filter((one) => fits(shown.text, one.task, one.id, one.title, one.coder, one.worker)),
       shown.live.length,
     );
     results.draw(
@@ -101,12 +101,18 @@ export function runPage(here) {
       ]);
       overview(status);
       const at_ = now();
+      const titles = new Map(detail.tasks.map((one) => [one.task, one.title]));
       Object.assign(shown, {
         run: detail.run,
         tasks: detail.tasks,
-        live: going.live.map((one) => ({ ...one, began: began(one.elapsed_ms, at_) })),
+        live: going.live.map((one) => ({
+          ...one,
+          title: titles.get(one.task) ?? one.id,
+          began: began(one.elapsed_ms, at_),
+        })),
       });
-      drawHead(head, detail.run);
+      document.title = `${detail.run.name} · Fleet`;
+      redraw(head, detail.run, drawHead);
       controls.show(detail.run.state === "active" ? ["stop-run"] : []);
       draw();
       return detail.run.over ? AT_REST_MS : WHILE_ACTIVE_MS;
@@ -119,13 +125,11 @@ export function runPage(here) {
   };
 }
 
-function drawHead(place, run) {
-  document.title = `${run.name} · Fleet`;
+function drawHead(run) {
   const labels = Object.entries(run.labels)
     .map(([name, value]) => `${name}=${value}`)
     .join(", ");
-  put(
-    place,
+  return [
     h("p", { class: "trail" }, h("a", { href: href("runs") }, "Runs")),
     h("h1", {}, run.name),
     h(
@@ -145,7 +149,7 @@ function drawHead(place, run) {
         run.state === "active" &&
         h("span", { class: "warn" }, "nothing of it goes on by itself: it waits for a person"),
     ),
-  );
+  ];
 }
 
 function liveTable() {
@@ -159,7 +163,7 @@ function liveTable() {
       {
         label: "Task",
         kind: "wide whole",
-        of: (one) => [one.task, one.id],
+        of: (one) => [one.task, one.title],
         draw: ([id, title]) => taskLink(id, title),
       },
       { label: "Coder", of: (one) => (one.model ? `${one.coder}/${one.model}` : one.coder) },

@@ -72,6 +72,13 @@ export function deedsOf(state, kind = "") {
   return kind === "verify" || kind === "manual" ? ["verify-pass", "verify-fail", ...found] : found;
 }
 
+const drafts = new Map(); // what was written and not sent yet: whoever looks elsewhere meanwhile finds it again
+
+// Somebody else may be next.
+export function forgetDrafts() {
+  drafts.clear();
+}
+
 let done = () => {};
 
 // Who is told that something was done.
@@ -96,6 +103,7 @@ export class Controls {
     const told = me.operates ? deeds.join(" ") : "";
     if (told === this.deeds) return;
     this.deeds = told;
+    this.told("");
     put(
       this.buttons,
       told
@@ -114,9 +122,16 @@ export class Controls {
     return h("button", { type: "button", "data-action": name, on: { click: open } }, DEEDS[name].word);
   }
 
+  // What came of a deed, until something else is so.
+  told(text) {
+    if (this.current || this.place.hidden === !text) return;
+    put(this.place, text && h("p", { class: "quiet", role: "status" }, text));
+    this.toggle(Boolean(text));
+  }
+
   open(name) {
     this.current = name;
-    const form = confirmation(name, this.id, () => this.close(), name === this.standing);
+    const form = confirmation(name, this.id, (text) => this.close(text), name === this.standing);
     put(this.place, form);
     this.toggle(true);
     if (name !== this.standing) form.querySelector("input, textarea, button")?.focus();
@@ -127,12 +142,15 @@ export class Controls {
     if (!this.current) this.open(name);
   }
 
-  close() {
+  close(text = "") {
     const was = this.current;
+    const isHere = document.activeElement === document.body || this.place.contains(document.activeElement);
     this.current = "";
     this.toggle(false);
     put(this.place);
     if (this.standing && this.standing !== was) this.open(this.standing);
+    this.told(text);
+    if (isHere) this.place.closest(".row")?.focus({ preventScroll: true });
   }
 
   toggle(isOpen) {
@@ -150,32 +168,49 @@ function confirmation(name, id, closed, stands) {
     { type: "submit", class: "strong", "data-confirm-yes": true, "data-action": stands && name },
     deed.word,
   );
-  const no = !stands && h("button", { type: "button", "data-confirm-no": true, on: { click: closed } }, "Not now");
-  const form = h("form", { "data-confirm": name, class: "confirm" });
+  const back = { click: () => closed() };
+  const no = !stands && h("button", { type: "button", "data-confirm-no": true, on: back }, "Not now");
+  const form = h("form", { "data-confirm": name, class: stands ? "confirm stands" : "confirm" });
   const send = async (event) => {
     event.preventDefault();
     yes.disabled = true;
     put(told, "…");
     try {
-      await post(deed.path(id), bodyOf(deed, form));
-      closed();
+      const found = await post(deed.path(id), bodyOf(deed, form));
+      drafts.delete(`${name} ${id}`);
+      closed(isWish(found) ? "Asked for; its supervisor has yet to do it." : "");
       done();
     } catch (problem) {
-      put(told, h("b", {}, problem.message), problem.hint && ` ${problem.hint}`);
+      put(told, problem.words);
       yes.disabled = false;
+      if (document.activeElement === document.body) yes.focus();
     }
   };
   form.addEventListener("submit", send);
-  form.append(...[deed.ask && h("p", {}, deed.ask), field(deed.field), options(deed), told].filter(Boolean));
+  form.append(
+    ...[deed.ask && h("p", {}, deed.ask), field(deed.field, `${name} ${id}`), options(deed), told].filter(Boolean),
+  );
   form.append(put(h("p", { class: "row-of-buttons" }), yes, no));
   return form;
 }
 
-function field({ name, label, required = false, long = false }) {
+// What concerns a live session is done by its supervisor, when there is one.
+function isWish(found) {
+  return Boolean(found.verb || found.stopped?.some((one) => one.verb));
+}
+
+function field({ name, label, required = false, long = false }, key) {
   const box = long
-    ? h("textarea", { name, required, rows: 2 })
+    ? h("textarea", { name, required, rows: 1, placeholder: label, dir: "auto", on: { keydown: sendByKey } })
     : h("input", { name, autocomplete: "off", maxlength: 2000 });
+  box.value = drafts.get(key) ?? "";
+  box.addEventListener("input", () => drafts.set(key, box.value));
   return h("label", {}, h("span", {}, label), box);
+}
+
+// Enter alone begins a new line.
+function sendByKey(event) {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit();
 }
 
 function options(deed) {

@@ -37,7 +37,8 @@ export class Section {
   // Of what fits the filter as much as is wanted; `total` is how many there are in all.
   show(items, total, draw) {
     this.again = () => this.show(items, total, draw);
-    const shown = items.slice(0, this.most);
+    const busy = items.findLastIndex((item) => this.rows?.isBusy(item)); // it is not taken away from who is at it
+    const shown = items.slice(0, Math.max(this.most, busy + 1));
     say(this.number, shown.length === total ? `${total}` : `${shown.length} of ${total}`);
     mark(this.element, "data-number", String(total));
     this.nothing.hidden = items.length > 0 || total > 0;
@@ -86,7 +87,9 @@ export class Table extends Section {
   }
 
   row(item) {
-    const cells = this.columns.map(({ label, kind = "" }) => h("td", { class: kind, "data-label": label }));
+    const cells = this.columns.map(({ label, kind = "" }) =>
+      h("td", { class: kind, "data-label": label, dir: kind.includes("wide") && "auto" }),
+    );
     const line = h("tr", { class: "facts" }, cells);
     const element = h("tbody", { class: "row", tabindex: -1 }, line);
     const below = this.says && this.below(element);
@@ -94,6 +97,7 @@ export class Table extends Section {
     const show = (found) => {
       for (const [name, value] of Object.entries(this.about(found))) mark(element, name, String(value));
       this.columns.forEach(({ of, draw = (text) => text }, index) => redraw(cells[index], of(found), draw));
+      for (const cell of cells) cell.classList.toggle("none", cell.textContent === "-"); // where room is scarce
       if (below) below(this.says(found));
       controls?.show(this.deeds(found));
     };

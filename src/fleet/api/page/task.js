@@ -1,7 +1,7 @@
 // Owns the page of one task: its head with what can be done to it, and a tab for each thing that is known of it.
 import { at, get } from "./api.js";
 import { diffPanel } from "./diff.js";
-import { h, put } from "./dom.js";
+import { h, put, redraw } from "./dom.js";
 import { events } from "./events.js";
 import { overview } from "./head.js";
 import { logPanel } from "./log.js";
@@ -9,6 +9,7 @@ import { artifacts, file, receipts, why } from "./panels.js";
 import { aboutTask } from "./overview.js";
 import { href } from "./route.js";
 import { Controls, deedsOf } from "./steer.js";
+import { Tabs } from "./tabs.js";
 import { state } from "./words.js";
 
 const TABS = {
@@ -21,18 +22,20 @@ const TABS = {
   stderr: { word: "Stderr", panel: () => fileOf("stderr") },
   events: { word: "Events", panel: () => drawn((id) => get(`${at("tasks", id)}/events`), events) },
   receipts: { word: "Receipts", panel: () => drawn((id) => get(`${at("tasks", id)}/receipts`), receipts) },
-  artifacts: { word: "Artifacts", panel: () => drawn((id) => get(`${at("tasks", id)}/artifacts`), artifacts) },
+  artifacts: { word: "Artifacts", panel: () => drawn(leftBy, artifacts) },
   why: { word: "Why", panel: () => drawn((id) => get(`${at("tasks", id)}/why`), why) },
 };
 const LIVE = new Set(["running", "verifying"]);
 const WHILE_RUNNING_MS = 2500;
 const AT_REST_MS = 15_000;
+const MOST_BYTES = 1 << 18; // of a file, as often as it is looked at
 
 export function taskPage(here) {
   const { id } = here;
   const head = h("div", { class: "task-head" });
   const controls = new Controls(id);
-  const tabs = h("nav", { class: "tabs", "aria-label": "Of this task" });
+  const words = Object.fromEntries(Object.entries(TABS).map(([name, { word }]) => [name, word]));
+  const tabs = new Tabs("Of this task", Object.keys(TABS), words);
   const place = h("div", { class: "panel" });
   const element = h(
     "article",
@@ -40,7 +43,7 @@ export function taskPage(here) {
     head,
     controls.buttons,
     controls.place,
-    tabs,
+    tabs.element,
     place,
   );
   const shown = { tab: "", panel: null };
@@ -49,13 +52,7 @@ export function taskPage(here) {
     shown.tab = wanted in TABS ? wanted : "overview";
     shown.panel = TABS[shown.tab].panel();
     put(place, h("div", { "data-panel": shown.tab }, shown.panel.element));
-    const link = (name) =>
-      h(
-        "a",
-        { href: href("task", { id, tab: name }), "data-tab": name, "aria-current": name === shown.tab && "page" },
-        TABS[name].word,
-      );
-    put(tabs, Object.keys(TABS).map(link));
+    tabs.show(shown.tab, (name) => href("task", { id, tab: name }));
   };
 
   open(here.tab);
@@ -65,7 +62,8 @@ export function taskPage(here) {
       const { panel } = shown;
       const [task, status] = await Promise.all([get(at("tasks", id)), get("/status")]);
       overview(status);
-      drawHead(head, task);
+      document.title = `${task.title} · Fleet`;
+      redraw(head, headOf(task), drawHead);
       controls.show(deedsOf(task.state, task.question_kind ?? task.awaits ?? ""));
       await panel.look(task);
       return LIVE.has(task.state) ? WHILE_RUNNING_MS : AT_REST_MS;
@@ -78,12 +76,15 @@ export function taskPage(here) {
   };
 }
 
-function drawHead(place, task) {
-  document.title = `${task.title} · Fleet`;
+// What the head shows of a task, and nothing that grows by itself.
+function headOf({ id, title, run, state: name, reason, question, question_kind: kind }) {
+  return { id, title, run, state: name, reason, question, question_kind: kind };
+}
+
+function drawHead(task) {
   const question =
     task.question && h("p", { class: "card card-text" }, h("b", {}, `${task.question_kind}: `), task.question);
-  put(
-    place,
+  return [
     h(
       "p",
       { class: "trail" },
@@ -99,7 +100,7 @@ function drawHead(place, task) {
       !question && h("span", { class: "quiet" }, task.reason),
     ),
     question,
-  );
+  ];
 }
 
 // A panel that is loaded, and drawn anew only when what it shows differs: what was opened or marked in it stays so.
@@ -124,5 +125,10 @@ function whatLasts(sessions, task) {
 }
 
 function fileOf(what) {
-  return drawn((id) => get(`${at("tasks", id)}/files/${what}`), file);
+  return drawn((id) => get(`${at("tasks", id)}/files/${what}?limit=${MOST_BYTES}`), file);
+}
+
+function leftBy(id) {
+  const path = at("tasks", id);
+  return Promise.all([get(`${path}/artifacts`), get(`${path}/files`)]);
 }

@@ -1,26 +1,28 @@
 // Owns the list of all tasks, or of those in a state.
 import { get } from "./api.js";
-import { h, put } from "./dom.js";
+import { h } from "./dom.js";
 import { overview } from "./head.js";
 import { taskLink } from "./recent.js";
 import { fits, href } from "./route.js";
 import { deedsOf } from "./steer.js";
 import { Table } from "./table.js";
+import { Tabs } from "./tabs.js";
 import { lasting, state } from "./words.js";
 
 const MOST = 1000;
 const EVERY_MS = 15_000;
+const URGENT = new Set(["queued", "running", "verifying", "blocked"]); // of these what is most urgent comes first
 const STATES = ["queued", "running", "verifying", "blocked", "completed", "partial", "failed", "cancelled"];
 
 export function tasksPage(here) {
   const table = taskTable();
-  const states = h("nav", { class: "tabs", "aria-label": "States" });
+  const states = new Tabs("States", ["", ...STATES], { "": "all" });
   const note = h(
     "p",
     { class: "empty", hidden: true },
-    `Of more than ${MOST} the first are shown, the oldest first: choose a state.`,
+    `Of more than ${MOST} not all are shown: of what has ended the newest, else the most urgent.`,
   );
-  const element = h("div", { "data-page": "tasks", class: "page" }, states, note, table.element);
+  const element = h("div", { "data-page": "tasks", class: "page" }, states.element, note, table.element);
   const shown = { tasks: [], total: 0, here };
 
   const draw = () => {
@@ -29,13 +31,8 @@ export function tasksPage(here) {
     );
     table.draw(fit, shown.total);
   };
-  const drawStates = () => {
-    const link = (name) => {
-      const where = href("tasks", { state: name, text: shown.here.text });
-      return h("a", { href: where, "aria-current": shown.here.state === name && "page" }, name || "all");
-    };
-    put(states, ["", ...STATES].map(link));
-  };
+  const drawStates = () =>
+    states.show(shown.here.state, (name) => href("tasks", { state: name, text: shown.here.text }));
 
   drawStates();
   return {
@@ -43,11 +40,12 @@ export function tasksPage(here) {
     async look() {
       const wanted = shown.here.state;
       const only = wanted ? `&status=${encodeURIComponent(wanted)}` : "";
-      const [tasks, status] = await Promise.all([get(`/tasks?limit=${MOST}${only}`), get("/status")]);
+      const order = URGENT.has(wanted) ? "" : "&newest=true";
+      const [tasks, status] = await Promise.all([get(`/tasks?limit=${MOST}${only}${order}`), get("/status")]);
       overview(status);
       document.title = "Tasks · Fleet";
       if (wanted !== shown.here.state) return 0; // another one was asked for meanwhile
-      shown.tasks = wanted ? tasks : tasks.reverse();
+      shown.tasks = tasks;
       shown.total = wanted ? (status.counts[wanted] ?? 0) : status.total;
       note.hidden = shown.total <= MOST;
       draw();

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet.cli.beads.flags import Given
+from fleet.config.clock import utc_ms
 from fleet.errors import Conflict, NotFound
 from fleet.projections import beads
 
@@ -31,7 +32,7 @@ class Call:
         self.words = given.words
         self.json = given.on("json") or (context.json and not given.has("json"))
         self.quiet = given.on("quiet")
-        self.now = beads.now_ms()
+        self.now = utc_ms()
         self.context = context
         self._opened = ExitStack()
 

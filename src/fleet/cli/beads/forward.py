@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fleet.cli.add import created, directory
+from fleet.config.clock import utc_ms
 from fleet.config.environment import environ
 from fleet.config.home import Home, require
 from fleet.errors import HomeError, ProgramError, UsageError
 from fleet.model.task import BLOCKS, DEFAULT_PRIORITY, Task
 from fleet.plugins import check_coder
-from fleet.projections.beads import envelope, now_ms
+from fleet.projections.beads import envelope
 from fleet.sources.bd_answers import Answer, Trouble
 from fleet.sources.beads import Bd, find_bd, has_queue
 from fleet.store import taskfile
@@ -150,9 +151,9 @@ def _record(home: Home, issue: dict[str, Any], wish: Wish) -> None:
         cwd=wish.cwd,
         coder=wish.coder,
         model=wish.model,
-        created_at=now_ms(),
+        created_at=utc_ms(),
         created_by=issue.get("created_by", ""),
-        updated_at=now_ms(),
+        updated_at=utc_ms(),
     )
     try:
         taskfile.save(home, task)

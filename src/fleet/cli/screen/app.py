@@ -18,7 +18,7 @@ from fleet.cli.screen.drawing import cut, drawn, title_line
 from fleet.cli.screen.looking import POLL_SECONDS, Looking
 from fleet.cli.screen.rows import Rows
 from fleet.cli.screen.windows import Answer, Confirm, Help, Peek
-from fleet.cli.words import now_ms
+from fleet.config.clock import utc_ms
 from fleet.errors import FleetError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Top(App[None]):
         Binding("q,ctrl+c", "quit", show=False),
     ]
 
-    def __init__(self, desk: AnyDesk, *, clock: Callable[[], int] = now_ms, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, desk: AnyDesk, *, clock: Callable[[], int] = utc_ms, poll_seconds: float = POLL_SECONDS) -> None:
         super().__init__(ansi_color=True)
         self._desk = desk
         self._clock = clock
@@ -106,7 +106,7 @@ class Top(App[None]):
         board, width = self._looking.board, self.size.width
         self._line("#message", self._looking.trouble or self._said or (f"filter: {self._only}" if self._only else ""))
         if board is not None:
-            self._line("#title", title_line(board, width))
+            self._line("#title", title_line(board, self._looking.spent, width))
             self._rows.show(drawn(board, width=width - 1, now=self._clock(), only=self._only))
 
     def _line(self, name: str, text: str) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fleet.cli.cost import midnight
 from fleet.cli.screen.desk import Shown
 from fleet.cli.steering import asked_words
-from fleet.cli.words import now_ms
+from fleet.config.clock import utc_ms
 from fleet.errors import FleetError
 from fleet.model.intent import Intent
 from fleet.projections.feed import Begin
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fleet.front.remote import RemoteFront
     from fleet.front.stream import Stream
     from fleet.projections.board import Board
+    from fleet.projections.cost import Cost
 
 POLL_SECONDS = 2.0  # what an agent uses is no event
 
@@ -37,7 +39,7 @@ class AwayDesk:
 
     def clock(self) -> int:
         """The time there: what is shown was measured by it."""
-        return now_ms() + self._ahead_ms
+        return utc_ms() + self._ahead_ms
 
     def look(self, now: int) -> Board:  # noqa: ARG002  # the server has its own
         """Where everything stands."""
@@ -45,8 +47,12 @@ class AwayDesk:
             with contextlib.suppress(FleetError):  # too many follow it: it is asked again and again
                 self.bell = Ring(self._front.follow(Begin(), EVERYTHING))
         found = self._front.board()
-        self._ahead_ms = found.at - now_ms()
+        self._ahead_ms = found.at - utc_ms()
         return replace(found, home=f"{found.home} at {self._front.url}")
+
+    def spent(self, now: int) -> Cost:  # noqa: ARG002  # the server has its own
+        """What was spent today, as a day is here."""
+        return self._front.cost(midnight(), "coder")
 
     def task(self, uid: str) -> Shown:
         """One task as it stands."""

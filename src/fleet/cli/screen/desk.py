@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fleet import wiring
+from fleet.cli.cost import midnight
 from fleet.cli.steering import asked_words
 from fleet.config.load import load
 from fleet.errors import ConfigError, FleetError, NoHome
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fleet.config.home import Home
     from fleet.control.control import Control
     from fleet.model.states import TaskState
+    from fleet.projections.cost import Cost, Spending
     from fleet.store.engine import Bell
     from fleet.store.reads import Reads
 
@@ -50,6 +52,9 @@ class AnyDesk(Protocol):
 
     def look(self, now: int) -> Board: ...
 
+    def spent(self, now: int) -> Cost:
+        """What ended since midnight came to, and what runs."""
+
     def task(self, uid: str) -> Shown: ...
 
     def follow(self, uid: str, lines: int) -> tuple[list[str] | None, Follower]: ...
@@ -79,6 +84,7 @@ class Desk:
         self.bell: Bell | None = None  # of the store that is open, if it has one; who listens closes it
         self._settings = load(home)
         self._reads: Reads | None = None
+        self._spending: tuple[int, Spending] | None = None  # of the day that began then, and of this ledger
         self._files: tuple[int, ...] = ()  # which ledger and which settings were opened
 
     def look(self, now: int) -> Board:
@@ -89,6 +95,15 @@ class Desk:
         except FleetError:
             self.close()
             raise
+
+    def spent(self, now: int) -> Cost:
+        """What was spent today; asked again, it reads only what has ended since."""
+        from fleet.projections.cost import Spending
+
+        reads, today = self._open(), midnight()
+        if self._spending is None or self._spending[0] != today:
+            self._spending = (today, Spending(today, "coder"))
+        return self._spending[1].cost(reads, now)
 
     def task(self, uid: str) -> Shown:
         """One task as it stands."""
@@ -143,7 +158,7 @@ class Desk:
 
     def close(self) -> None:
         """Let go of the store; the next look opens it anew, with another bell."""
-        reads, self.bell, self._reads = self._reads, None, None
+        reads, self.bell, self._reads, self._spending = self._reads, None, None, None
         if reads is not None:
             with contextlib.suppress(FleetError):
                 reads.close()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from fleet.cli.cost import money
 from fleet.cli.run_view import dollars
 from fleet.cli.transcript import one_line
 from fleet.cli.words import cells, count, pad, printable, span, when
 from fleet.model.host import is_local
 from fleet.projections.board import Board, Running, Waiting
+from fleet.projections.cost import Cost
 from fleet.projections.hosts import HostView
 from fleet.projections.queue import Question
 
@@ -52,13 +54,20 @@ def drawn(board: Board, *, width: int, now: int, only: str = "") -> list[Line]:
     ][:-1]
 
 
-def title_line(board: Board, width: int) -> str:
-    """Where this is, how much is done, and who works on it."""
+def title_line(board: Board, spent: Cost | None, width: int) -> str:
+    """Where this is, how much is done, what was spent, and who works on it."""
     n = board.counts
     alone = "no supervisor is running: fleet run"
     who = count(len(board.supervisors), "supervisor") if board.supervisors else alone
     done = f"{n['completed']} completed, {n['failed']} failed"
-    return cut(f"fleet top {who} | {done} | {board.home}", width)
+    return cut(f"fleet top {who} | {done} | {_spent(spent)} | {board.home}", width)
+
+
+def _spent(found: Cost | None) -> str:
+    """What ended today came to, and beside it what runs; a cost that was not told is not called nothing."""
+    if found is None:
+        return "today unknown"
+    return f"today {money(found.total)}" + (f", running {money(found.running)}" if found.running.sessions else "")
 
 
 def cut(text: str, width: int) -> str:

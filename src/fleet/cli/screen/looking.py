@@ -14,6 +14,7 @@ from fleet.errors import FleetError
 if TYPE_CHECKING:
     from fleet.cli.screen.desk import AnyDesk
     from fleet.projections.board import Board
+    from fleet.projections.cost import Cost
     from fleet.store.engine import Bell
 
 P = ParamSpec("P")
@@ -21,6 +22,7 @@ T = TypeVar("T")
 POLL_SECONDS = 5.0  # the safety net: a supervisor that was killed rings no bell
 TICK_SECONDS = 1.0  # while something runs, its times are drawn anew
 SLOW_SECONDS = 3.0  # after which a look is late
+SPENT_SECONDS = 10.0  # between two looks at what was spent
 REST_SECONDS = 0.2  # many commits make one look
 
 
@@ -29,11 +31,13 @@ class Looking:
 
     def __init__(self, desk: AnyDesk, clock: Callable[[], int], poll_seconds: float = POLL_SECONDS) -> None:
         self.board: Board | None = None
+        self.spent: Cost | None = None  # None: it is not known
         self.trouble = ""
         self._desk = desk
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._bell: Bell | None = None
+        self._spent_at = float("-inf")
         self._rung = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="desk")
 
@@ -47,6 +51,10 @@ class Looking:
                 looked = loop.time()
                 await seen()
             else:
+                tick()
+            if loop.time() - self._spent_at >= SPENT_SECONDS:  # after the board: nothing waits for it
+                await self._look_spent()
+                self._spent_at = loop.time()
                 tick()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
@@ -87,6 +95,13 @@ class Looking:
         except (FleetError, OSError) as exc:
             self.trouble = self._troubled(str(exc))
         self._listen(self._desk.bell)
+
+    async def _look_spent(self) -> None:
+        """What cannot be had is not known; that the store does not answer is told by the board."""
+        try:
+            self.spent = await self.call(self._desk.spent, self._clock())
+        except (FleetError, OSError):
+            self.spent = None
 
     def _troubled(self, why: str) -> str:
         since = f" (shown as of {when(self.board.at)[11:]})" if self.board else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
 
 from fleet.errors import HostAsleep, HostFull, HostGone, HostMissing, TransportError
 from fleet.hosts.launch_file import LONGEST_WORD
@@ -17,6 +18,7 @@ from fleet.hosts.unpacking import ABSENT, launching, unpack
 
 LONGEST_ADDRESS = 8000  # bytes of words that are sent in the address; more go on stdin
 BLOCK = 4096
+NOTHING: Mapping[str, str] = MappingProxyType({})
 NOT_OPEN = "the sprite was still waking, or not reached"
 # Words that are too many for an address come first on stdin, as a line for sh. It reads no byte more than they are.
 UNPACK = 'eval "$(dd bs=1 count="$0" 2>/dev/null)"'
@@ -32,7 +34,10 @@ class SpriteTransport:
     When it is cancelled it kills what it had started there; where the connection is cut, the machine does it.
     """
 
-    def __init__(self, api: SpriteApi, name: str, *, hold_socket: str = HOLD_SOCKET) -> None:
+    def __init__(
+        self, api: SpriteApi, name: str, *, variables: Mapping[str, str] = NOTHING, hold_socket: str = HOLD_SOCKET
+    ) -> None:
+        self._variables = variables  # that all it runs there finds in its environment
         self._hold_socket = hold_socket
         self._api = api
         self._name = name
@@ -83,7 +88,7 @@ class SpriteTransport:
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:
         from fleet.hosts.sprite.command import STDOUT, running
 
-        words, given = _handed_over(argv, b"")
+        words, given = _handed_over(argv, b"", self._variables)
         try:
             async with running(self._api, self._name, words, given, Course(NOT_OPEN)) as command:
                 while (piece := await command.next()) is not None:
@@ -126,7 +131,7 @@ class SpriteTransport:
         """Its code, and what the machine says about it; what it prints goes to its course."""
         from fleet.hosts.sprite.command import STDERR, STDOUT, running
 
-        words, given = _handed_over(argv, stdin)
+        words, given = _handed_over(argv, stdin, self._variables)
         printed = {STDOUT: course.stdout, STDERR: course.stderr}
         room = True
         try:
@@ -156,15 +161,16 @@ class SpriteTransport:
         return error
 
 
-def _handed_over(argv: Sequence[str], stdin: bytes) -> tuple[Sequence[str], bytes]:
-    """The words for the address, and what goes on stdin before the rest."""
+def _handed_over(argv: Sequence[str], stdin: bytes, variables: Mapping[str, str]) -> tuple[Sequence[str], bytes]:
+    """The words for the address, and what goes on stdin before the rest: no value of a variable is in an address."""
     if any("\0" in word for word in argv):
         raise TransportError(f"cannot run `{argv[0]}`: a word has a NUL in it")
     if any(len(word.encode("utf-8", "surrogateescape")) > LONGEST_WORD for word in argv):
         raise TransportError(f"cannot run `{argv[0]}`: a word has more than {LONGEST_WORD} bytes")
-    if sum(len(word) for word in argv) <= LONGEST_ADDRESS and all(map(_is_plain, argv)):
+    if not variables and sum(len(word) for word in argv) <= LONGEST_ADDRESS and all(map(_is_plain, argv)):
         return argv, stdin
-    line = ("exec " + " ".join(map(shlex.quote, argv))).encode("utf-8", "surrogateescape")
+    exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
+    line = (f"{exports}exec " + " ".join(map(shlex.quote, argv))).encode("utf-8", "surrogateescape")
     return ["sh", "-c", UNPACK, str(len(line))], line + stdin
 
 

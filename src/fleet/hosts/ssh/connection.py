@@ -15,6 +15,8 @@ import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
+from fleet.config.environment import user_home
+from fleet.config.files import make_private
 from fleet.errors import HostUnfit, TransportError
 from fleet.hosts.ssh import far, mux
 from fleet.hosts.ssh.address import SshAddress, as_options, only_keys_of
@@ -34,19 +36,30 @@ class NothingRan(TransportError):
 
 def private_folder(path: Path) -> Path:
     """A directory of ours alone, for sockets and pinned keys."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise TransportError(f"{path} is not a directory of this user alone", hint="remove it, or set its mode to 700")
     return path
 
 
-def socket_folder(environment: Mapping[str, str]) -> Path:
+def socket_folder(environment: Mapping[str, str], temporary: str = "/tmp") -> Path:
     """Where the sockets of connections are kept: a short path, as their names have little room."""
     runtime = environment.get("XDG_RUNTIME_DIR", "")
-    if runtime.startswith("/") and len(runtime) < LONGEST_SOCKET // 2 and os.access(runtime, os.W_OK):
+    if runtime.startswith("/") and len(runtime) < LONGEST_SOCKET // 2 and _is_ours(runtime):
         return Path(runtime) / "fleet-ssh"
-    return Path(f"/tmp/fleet-ssh-{os.geteuid()}")
+    usual, own = f"{temporary}/fleet-ssh-{os.geteuid()}", f"{user_home(environment)}/.cache/fleet-ssh"
+    taken = os.path.lexists(usual) and not _is_ours(usual)  # anybody may make it there before we do
+    return Path(own if taken and len(own) < LONGEST_SOCKET // 2 else usual)
+
+
+def _is_ours(path: str) -> bool:
+    """Whether it is a directory of this user, whoever the variables still speak of after `su`."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and os.access(path, os.W_OK)
 
 
 class Gate:

@@ -5,24 +5,25 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg import sql
 
-from fleet.errors import StoreError
+from fleet.config.clock import Clock
+from fleet.errors import FleetError, StoreError
 from fleet.store import migrate
-from fleet.store.clock import Clock, utc_ms
 from fleet.store.engine import Row
-from fleet.store.pending import Pending
+from fleet.store.pending import Outcome, Pending, answer
 from fleet.store.postgres.bell import PostgresBell
+from fleet.store.postgres.clock import ServerClock
 from fleet.store.postgres.faults import CUT_OFF, LOST, translated
-from fleet.store.postgres.tx import PostgresTx
+from fleet.store.postgres.tx import NOW, PostgresTx
 from fleet.store.postgres.writers import Writers
 
 if TYPE_CHECKING:
-    from fleet.store.engine import Tx
+    from fleet.store.engine import Asked, Tx
 
 T = TypeVar("T")
 TRIES = 10
@@ -42,7 +43,7 @@ class PostgresEngine:
         *,
         schema: str,
         password: str | None = None,
-        clock: Clock = utc_ms,
+        clock: Clock | None = None,
         grouped: bool = False,
         create: bool = False,
         after_commit: Callable[[], None] | None = None,
@@ -50,7 +51,7 @@ class PostgresEngine:
         self._url = url
         self._schema = schema
         self._password = password
-        self._clock = clock
+        self._clock = clock or ServerClock(self._ask_time)
         self._after_commit = after_commit
         self._channel = f"fleet_{schema}"
         self._own = threading.local()
@@ -75,9 +76,26 @@ class PostgresEngine:
             self._writers.put(body, pending)
         return pending
 
+    def write_each(self, asked: Sequence[Asked]) -> None:
+        """By this thread itself, whether or not there are writers: they would share it out among transactions."""
+        try:
+            with translated(self._url):
+                outcomes = self._again(lambda: self._transact_each([body for body, _ in asked]))
+        except Exception as exc:
+            outcomes = [(None, exc)] * len(asked)
+        else:
+            if self._after_commit is not None:
+                self._after_commit()
+        answer([(pending, outcome) for (_, pending), outcome in zip(asked, outcomes, strict=True)])
+        self._flush()
+
     def read(self, ask: Callable[[Tx], T]) -> T:
         with translated(self._url):
             return self._again(lambda: self._transact(ask, writing=False))
+
+    def now(self) -> int:
+        with translated(self._url):
+            return self._again(self._clock)
 
     def listen(self) -> PostgresBell:
         with translated(self._url):
@@ -120,6 +138,30 @@ class PostgresEngine:
         self._own.untold = getattr(self._own, "untold", False) or tx.changed  # once it is committed
         return value
 
+    def _transact_each(self, bodies: Sequence[Callable[[Tx], Any]]) -> list[Outcome]:
+        """All in one transaction. A lost race is everybody's: the locks of all are held."""
+        try:
+            return self._transact(lambda tx: [(body(tx), None) for body in bodies], writing=True)
+        except FleetError:  # refusals are rare: only after one is it run again, each with a savepoint of its own
+            return self._transact_apart(bodies)
+
+    def _transact_apart(self, bodies: Sequence[Callable[[Tx], Any]]) -> list[Outcome]:
+        connection = self._connection()
+        outcomes: list[Outcome] = []
+        changed = False
+        with connection.transaction():
+            for body in bodies:
+                tx = PostgresTx(connection, self._clock(), writing=True)
+                try:
+                    with connection.transaction():
+                        outcomes.append((body(tx), None))
+                except FleetError as exc:  # it is refused; what the database itself says concerns them all
+                    outcomes.append((None, exc))
+                else:
+                    changed = changed or tx.changed
+        self._own.untold = getattr(self._own, "untold", False) or changed
+        return outcomes
+
     def _again(self, act: Callable[[], T]) -> T:
         """Try again what lost a race: a deadlock, a conflict of snapshots, an id that another took a moment before.
 
@@ -141,6 +183,9 @@ class PostgresEngine:
             found = self._own.connection = self._connect()
             self._opened.append(found)
         return found
+
+    def _ask_time(self) -> int:
+        return int(self._connection().execute(f"SELECT {NOW}").fetchall()[0][0])
 
     def _connect(self) -> psycopg.Connection[Row]:
         return psycopg.connect(

@@ -12,7 +12,8 @@ from fleet.model.states import TaskState
 from fleet.store.engine import Row, Value
 from fleet.store.rows import STATE_OF_SHELF, counted_block
 
-_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+LONGEST_LEASE_MS = 600_000  # none is longer, unless the clock was set
 
 
 @lru_cache(maxsize=256)
@@ -75,13 +76,17 @@ class PostgresTx:
         return totals
 
     def lease(self, supervisor: str, seconds: float) -> None:
-        self.run(f"UPDATE supervisors SET lease_until = {_NOW} + ? WHERE id = ?", int(seconds * 1000), supervisor)
+        self.run(f"UPDATE supervisors SET lease_until = {NOW} + ? WHERE id = ?", int(seconds * 1000), supervisor)
 
     def holds(self, supervisor: str) -> bool:  # noqa: ARG002  # a lease here ends in time
         return False
 
     def lapsed(self, supervisor: str) -> bool:
-        return not self.rows(f"SELECT 1 FROM supervisors WHERE id = ? AND lease_until > {_NOW}", supervisor)
+        held = f"lease_until > {NOW} AND lease_until <= {NOW} + {LONGEST_LEASE_MS}"  # past that, it was set back
+        return not self.rows(f"SELECT 1 FROM supervisors WHERE id = ? AND {held}", supervisor)
+
+    def released(self, supervisor: str) -> bool:  # noqa: ARG002  # a time may be set: others must have seen it pass
+        return False
 
     def place(self, seq: int) -> tuple[bytes, str] | None:
         found = self.rows("SELECT hash, xid::text FROM events WHERE seq = ?", seq)

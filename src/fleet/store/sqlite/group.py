@@ -32,12 +32,11 @@ class Group:
         self._thread = threading.Thread(target=self._loop, name="fleet-writer", daemon=True)
         self._thread.start()
 
-    def put(self, body: Callable[[Tx], T]) -> Pending[T]:
+    def put(self, body: Callable[[Tx], T], pending: Pending[T]) -> None:
         if self._closed:
-            return Pending.of((None, StoreError("the store is closed; nothing was written")))
-        pending: Pending[T] = Pending()
-        self._queue.put((body, pending))
-        return pending
+            pending.reject(StoreError("the store is closed; nothing was written"))
+        else:
+            self._queue.put((body, pending))
 
     def close(self) -> None:
         self._closed = True

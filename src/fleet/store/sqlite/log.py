@@ -12,7 +12,7 @@ import apsw
 from fleet.errors import StoreBusy
 
 PAGES = 4000  # with so many, the log is moved into the database
-HEADER, FRAME = 32, 4096 + 24  # bytes, as SQLite writes them
+HEADER, FRAME_HEADER = 32, 24  # bytes, as SQLite writes them
 PIECE = 1 << 20
 
 
@@ -40,7 +40,8 @@ class Log:
         one that writes over what is there. SQLite takes no notice of what follows the last commit.
         """
         self.has_room = True
-        whole = HEADER + FRAME * (self._most + self._most // 4)
+        frame = FRAME_HEADER + self._connection.pragma("page_size")
+        whole = HEADER + frame * (self._most + self._most // 4)
         with contextlib.suppress(OSError), open(self._path, "r+b", buffering=0) as file:
             fd = file.fileno()
             before = size = os.fstat(fd).st_size

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
+from fleet.config.clock import Clock, utc_ms
 from fleet.errors import NoHome, StoreError, StoreReadOnly
 from fleet.store import migrate
-from fleet.store.clock import Clock, utc_ms
 from fleet.store.leases import Leases
 from fleet.store.sqlite.faults import refuse_damaged_version, translated
 from fleet.store.sqlite.tx import SqliteTx
 
 if TYPE_CHECKING:
     from fleet.store.bell import SocketBell
-    from fleet.store.engine import Tx
+    from fleet.store.engine import Asked, Tx
     from fleet.store.pending import Pending
 
 T = TypeVar("T")
@@ -54,6 +54,12 @@ class SqliteReader:
 
     def write(self, body: Callable[[Tx], T]) -> Pending[T]:  # noqa: ARG002  # refused, whatever it is
         raise StoreReadOnly("this view of the store is for reading")
+
+    def write_each(self, asked: Sequence[Asked]) -> None:  # noqa: ARG002  # refused, whatever it is
+        raise StoreReadOnly("this view of the store is for reading")
+
+    def now(self) -> int:
+        return self._clock()
 
     def listen(self) -> SocketBell:
         from fleet.store.bell import SocketBell

@@ -84,6 +84,8 @@ class SqliteTx:
     def lapsed(self, supervisor: str) -> bool:
         return not self._leases.is_held(supervisor)
 
+    released = lapsed
+
     def place(self, seq: int) -> tuple[bytes, str] | None:
         found = self.rows("SELECT hash FROM events WHERE seq = ?", seq)
         return (bytes(found[0][0]), str(seq)) if found else None

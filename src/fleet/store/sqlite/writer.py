@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
+from fleet.config.clock import Clock, utc_ms
 from fleet.errors import StoreError
 from fleet.store import migrate
 from fleet.store.bell import Ringer, SocketBell
-from fleet.store.clock import Clock, utc_ms
 from fleet.store.filelock import FileLock
 from fleet.store.leases import Leases
-from fleet.store.pending import Outcome, Pending
+from fleet.store.pending import Outcome, Pending, answer
 from fleet.store.sqlite import counts, log
 from fleet.store.sqlite.faults import meaning, refuse_damaged_version, refuse_network, translated
 from fleet.store.sqlite.group import Body, Group
@@ -29,9 +29,10 @@ from fleet.store.sqlite.reader import SqliteReader
 from fleet.store.sqlite.tx import SqliteTx
 
 if TYPE_CHECKING:
-    from fleet.store.engine import Tx
+    from fleet.store.engine import Asked, Tx
 
 T = TypeVar("T")
+PAGE = 2048  # bytes, of a new database: a commit changes a few small rows, and the log has every page of them whole
 OLDEST_SAFE = (3, 51, 3)  # before it, several writing processes could corrupt a WAL database
 
 
@@ -79,10 +80,21 @@ class SqliteWriter:
 
     def write(self, body: Callable[[Tx], T]) -> Pending[T]:
         if self._group is not None:
-            return self._group.put(body)
+            pending: Pending[T] = Pending()
+            self._group.put(body, pending)
+            return pending
         (outcome,) = self._commit([body])
         self._keep_log_short()
         return Pending.of(outcome)
+
+    def write_each(self, asked: Sequence[Asked]) -> None:
+        if self._group is not None:
+            for body, pending in asked:
+                self._group.put(body, pending)
+            return
+        outcomes = self._commit([body for body, _ in asked])
+        answer([(pending, outcome) for (_, pending), outcome in zip(asked, outcomes, strict=True)])
+        self._keep_log_short()
 
     def read(self, ask: Callable[[Tx], T]) -> T:
         with self._reading:
@@ -91,6 +103,9 @@ class SqliteWriter:
                     self.path, bells=self._bells, leases=self._leases.directory, clock=self._clock
                 )
             return self._reader.read(ask)
+
+    def now(self) -> int:
+        return self._clock()
 
     def listen(self) -> SocketBell:
         with translated(self.path):
@@ -131,6 +146,7 @@ class SqliteWriter:
         if not is_new:
             refuse_damaged_version(self.path, connection)
         with self._lock:
+            connection.pragma("page_size", PAGE)  # is not heeded where there are pages already
             connection.pragma("journal_mode", "wal")
             run_migrations(connection)
 

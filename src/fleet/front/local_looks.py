@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from fleet.config.clock import utc_ms
 from fleet.errors import FleetError, NotFound
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class LocalLooks:
         from fleet.hosts.machine import local_host
         from fleet.projections.board import board
 
-        return board(self._reads(), self._settings(), self._home, machine=local_host(), now=_now())
+        return board(self._reads(), self._settings(), self._home, machine=local_host(), now=utc_ms())
 
     def status(self, run: str | None = None) -> Status:
         """Where everything stands, or the tasks of one run."""
@@ -133,11 +133,12 @@ class LocalLooks:
         from fleet.projections.queue import lines
 
         reads = self._reads()
-        if wanted is not None and wanted.run is not None:
+        if wanted is not None:
             from msgspec.structs import replace
 
-            wanted = replace(wanted, run=reads.find_run(wanted.run).id)
-        return lines(reads, self._settings(), states=states, limit=limit, now=_now(), wanted=wanted)
+            run = reads.find_run(wanted.run).id if wanted.run is not None else None
+            wanted = replace(wanted, run=run, after=reads.find(wanted.after).uid if wanted.after else wanted.after)
+        return lines(reads, self._settings(), states=states, limit=limit, now=utc_ms(), wanted=wanted)
 
     def task(self, word: str) -> TaskDetail:
         """One task in full."""
@@ -177,11 +178,11 @@ class LocalLooks:
         """The bytes of a log. FileNotFoundError while there are none."""
         return (self._home.task_dir(view.task) / "log.jsonl").open("rb")
 
-    def file(self, word: str, what: str) -> TaskFile:
+    def file(self, word: str, what: str, most: int | None = None) -> TaskFile:
         """What the agent of a task wrote of it (plan, knowledge, qa), or its program complained about (stderr)."""
         from fleet.front.logs import task_file
 
-        return task_file(self._home, self.log_view(word).task, what)
+        return task_file(self._home, self.log_view(word).task, what, most)
 
     def diff(self, word: str) -> TaskDiff:
         """What a task changed in its own worktree, on whatever machine that is. What is no text is shown as escapes."""
@@ -285,7 +286,7 @@ class LocalLooks:
         """What was spent since a moment."""
         from fleet.projections.cost import Spending
 
-        return Spending(since, by, days).cost(self._reads(), _now())
+        return Spending(since, by, days).cost(self._reads(), utc_ms())
 
     def pool_workers(self, pool: str | None, worker: str | None = None) -> list[PoolWorkerView]:
         """What the workers of a pool do, or of all; or one of them. Their machines are asked, and none is woken."""
@@ -323,9 +324,9 @@ class LocalLooks:
 
         reads = self._reads()
         task, dot, number = word.rpartition(".")  # of a session that is long over, too
-        if dot and number.isdecimal() and not reads.tasks_by_uid([word]):
+        if dot and number.partition("_")[0].isdecimal() and not reads.tasks_by_uid([word]):
             word = task
-        return why(reads, self._settings(), reads.find(word), now=_now())
+        return why(reads, self._settings(), reads.find(word), now=utc_ms())
 
     def runs(self, limit: int) -> RunList:
         """The newest runs, also those that have ended."""
@@ -350,7 +351,7 @@ class LocalLooks:
 
         reads = self._reads()
         run_id = reads.find_run(word).id
-        return RunLive(run=run_view(reads, run_id), live=live(reads, run_id, _now()))
+        return RunLive(run=run_view(reads, run_id), live=live(reads, run_id, utc_ms()))
 
     def _detail(self, reads: Reads, task: Task) -> TaskDetail:
         from fleet.projections import queue
@@ -360,8 +361,4 @@ class LocalLooks:
             edited: dict[str, str | None] | FleetError = taskfile.edits(self._home, task)
         except FleetError as exc:
             edited = exc
-        return queue.detail(reads, self._settings(), task, now=_now(), edited=edited)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+        return queue.detail(reads, self._settings(), task, now=utc_ms(), edited=edited)
