@@ -128,7 +128,7 @@ def test_a_slow_client_is_let_go_by_the_server(cli: Cli) -> None:
 
 def test_over_tls(cli: Cli, tmp_path: Path) -> None:
     """With a certificate it speaks TLS alone, events included; who does not believe the certificate is not answered."""
-    openssl = need("openssl", shutil.which("openssl"), "install it")
+    openssl = need("openssl", shutil.which("openssl"), "run `sh scripts/tools`")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
     words += ["-subj", "/CN=fleet", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from fleet.hosts.facts import HostState
-from fleet.hosts.kernel import cgroup_of, make_cgroup, remove_orphaned_cgroups, start_time
+from fleet.hosts.kernel import cgroup_of, make_cgroup, remove_cgroup, remove_orphaned_cgroups, start_time
 from fleet.hosts.launch_file import Rules
 from fleet.hosts.session import HostedSession
 from fleet.model.launch import Launch
@@ -47,6 +47,17 @@ def test_a_second_start_leaves_none(one_host: SessionHost, cgroups: Path) -> Non
     do(again.start())
     assert set(cgroups.parent.glob(f"fleet-{session.session}.*")) == before
     do(session.stop(grace_seconds=1))
+
+
+def test_two_of_one_name(cgroups: Path) -> None:
+    """Sessions of one name, of two homes or one after the other, have each its own: clearing one leaves the other's."""
+    first, second = Path(make_cgroup("t.1")), Path(make_cgroup("t.1"))
+    try:
+        assert first.parent == second.parent == cgroups.parent
+        remove_cgroup(str(first))
+        assert (first.exists(), second.exists()) == (False, True)
+    finally:
+        remove_cgroup(str(second))
 
 
 def test_a_runner_killed_before_the_agent_began(host: SessionHost, cgroups: Path) -> None:

@@ -70,7 +70,7 @@ def runs_and_stops(host: SessionHost) -> None:
 
 def test_busybox_alone(host: SessionHost, programs: Path) -> None:
     """Sessions run, and are stopped, where there is nothing but busybox: no perl, no util-linux."""
-    busybox = need("busybox", shutil.which("busybox", path="/usr/bin:/bin"), "install busybox")
+    busybox = need("busybox", shutil.which("busybox", path="/usr/bin:/bin"), "run `sh scripts/tools`")
     subprocess.run([busybox, "--install", "-s", str(programs)], check=True, stderr=subprocess.DEVNULL)
     runs_and_stops(host)
 

@@ -155,7 +155,7 @@ class Sshd:
 
 def only_busybox(server: Sshd) -> None:
     """From now on whoever logs in finds no program but those of busybox, and its sh."""
-    busybox = need("busybox", shutil.which("busybox"), "install busybox")
+    busybox = need("busybox", shutil.which("busybox"), "run `sh scripts/tools`")
     place = server.directory / "bin"
     place.mkdir()
     subprocess.run([busybox, "--install", "-s", str(place)], check=True, stderr=subprocess.DEVNULL)
@@ -166,7 +166,7 @@ def busybox_sh(server: Sshd) -> None:
     """From now on `sh` is busybox over there; the other programs are as they were."""
     place = server.directory / "bin"
     place.mkdir()
-    (place / "sh").symlink_to(need("busybox", shutil.which("busybox"), "install busybox"))
+    (place / "sh").symlink_to(need("busybox", shutil.which("busybox"), "run `sh scripts/tools`"))
     server.set_environment(PATH=f"{place}:{os.environ['PATH']}")
 
 

@@ -41,10 +41,11 @@ def _life(pid: int) -> tuple[str, str]:
 
 
 def make_cgroup(session: str) -> str:
-    """The path of a new one within our own; empty where the machine lets us make none, or there is one by that name."""
+    """The path of a new one within our own; empty where the machine lets us make none."""
     if not (parent := own_cgroup()):
         return ""
-    path = f"{parent}/{OURS}{session}.{os.getpid()}"  # another home may have a session of the same name
+    # Another home may have a session of the same name: who clears that one must not find ours, empty yet, by its path.
+    path = f"{parent}/{OURS}{session}.{os.urandom(6).hex()}"
     try:
         os.mkdir(path)
     except OSError:
