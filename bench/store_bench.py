@@ -57,7 +57,7 @@ def longest_pause(home: Path) -> float:
 
 
 def life_cycle() -> Figure:
-    """Submit, claim, finish, one after the other, against three bare commits of one small row each."""
+    """Submit, claim, finish, one after the other, against three bare commits (FULL) of a small row each."""
     with tempfile.TemporaryDirectory(prefix="fleet-bench-") as directory:
         home = Path(directory)
         store = open_store(home)
@@ -85,7 +85,7 @@ def life_cycle() -> Figure:
         f"{ratio:.2f} x ({rate:,.0f} tasks/s)",
         ">= 0.50 x",
         ratio >= 0.5,
-        f"synchronous=FULL, {PAIRS} pairs of turns, median",
+        f"each synced before it is answered, {PAIRS} pairs of turns, median",
     )
 
 

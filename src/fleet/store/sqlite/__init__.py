@@ -1,1 +1,1 @@
-"""SQLite, through apsw: the embedded default. Durable (synchronous=FULL), one writer at a time, readers never wait."""
+"""SQLite, through apsw: the embedded default. Every commit is synced, one writer at a time, readers never wait."""

@@ -1,4 +1,4 @@
-"""The write-ahead log of a SQLite database: how long it is, the room it has, when it is moved into the database."""
+"""The write-ahead log of a SQLite database: how it gets to the disk, its room, when it is moved into the database."""
 
 from __future__ import annotations
 
@@ -14,6 +14,19 @@ from fleet.errors import StoreBusy
 PAGES = 4000  # with so many, the log is moved into the database
 HEADER, FRAME_HEADER = 32, 24  # bytes, as SQLite writes them
 PIECE = 1 << 20
+sync_data = getattr(os, "fdatasync", os.fsync)  # not everywhere
+
+
+def settle(database: str) -> None:
+    """Wait until all that was committed to a database, by whomever, is on the disk."""
+    try:
+        fd = os.open(f"{database}-wal", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:  # nobody writes, and what was in it went into the database by way of the disk
+        return
+    try:
+        sync_data(fd)
+    finally:
+        os.close(fd)
 
 
 class Log:
@@ -22,6 +35,7 @@ class Log:
     def __init__(self, connection: apsw.Connection, path: str, pages: int) -> None:
         self._connection = connection
         self._path = f"{path}-wal"
+        self._fd = -1
         self._most = pages
         self._pages = 0  # now
         self._move_at = pages
@@ -32,6 +46,20 @@ class Log:
     @property
     def is_long(self) -> bool:
         return self._pages >= self._move_at
+
+    def settle(self) -> None:
+        """Wait until all that was committed is on the disk. Others write on meanwhile, and one sync may do for many.
+
+        It is the same file as long as our connection is open.
+        """
+        if self._fd < 0:
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        sync_data(self._fd)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
     def make_room(self) -> None:
         """Fill the file with zeros as far as the log will grow. Only for who holds the write lock, and writes on.
@@ -49,7 +77,7 @@ class Log:
                 while size < whole:
                     size += os.pwrite(fd, bytes(min(PIECE, whole - size)), size)
                 if size > before:
-                    os.fdatasync(fd)
+                    sync_data(fd)
             except OSError:  # a full disk has better uses for what is left of it
                 os.ftruncate(fd, before)
 

@@ -33,6 +33,7 @@ class SqliteReader:
         self._leases = Leases(leases)
         self._clock = clock
         self._copy: Any = None
+        self.settled = 0  # the last event that is known to be on the disk
         if not path.exists():
             raise NoHome(f"there is no ledger at {path}")
         with translated(path):
@@ -48,7 +49,7 @@ class SqliteReader:
         with translated(self.path):
             self._cursor.execute("BEGIN")  # one snapshot
             try:
-                return ask(SqliteTx(self._cursor, self._clock(), self._leases))
+                return ask(SqliteTx(self._cursor, self._clock(), self._leases, settle=self._settle))
             finally:
                 self._cursor.execute("ROLLBACK")
 
@@ -71,6 +72,14 @@ class SqliteReader:
         self._connection.close()
         if self._copy is not None:
             self._copy.cleanup()
+
+    def _settle(self, seq: int) -> None:
+        """Before an event is told on: who wrote it may still wait for the disk."""
+        if seq > self.settled:
+            from fleet.store.sqlite.log import settle
+
+            settle(str(self.path))
+            self.settled = seq
 
     def _check_version(self) -> None:
         version = self._connection.pragma("user_version")

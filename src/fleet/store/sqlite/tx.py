@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import apsw
 
@@ -21,15 +21,18 @@ _ACTIVE = "SELECT shelf, count(*) FROM tasks WHERE shelf IN ({})".format(
 class SqliteTx:
     """One transaction, and after `begin` the next."""
 
-    __slots__ = ("_connection", "_execute", "_leases", "counted", "heads", "newest", "now", "present")
+    __slots__ = ("_connection", "_execute", "_leases", "_settle", "counted", "heads", "newest", "now", "present")
     for_update = ""  # the whole database is held
     skip_locked = ""
 
-    def __init__(self, cursor: apsw.Cursor, now: int, leases: Leases) -> None:
+    def __init__(
+        self, cursor: apsw.Cursor, now: int, leases: Leases, settle: Callable[[int], None] = lambda _: None
+    ) -> None:
         self._connection = cursor.connection
         self._execute = cursor.execute  # one cursor for all: every answer is fetched whole
         self.now = now
         self._leases = leases
+        self._settle = settle  # an event that is to be told on
         self.present = leases.present
         self.begin()
 
@@ -94,7 +97,12 @@ class SqliteTx:
         start = int(after or 0)
         sql = "SELECT seq, hash, body, CAST(seq AS TEXT) FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         found = self.rows(sql, start, limit)
-        return found, str(found[-1][0] if found else start)
+        if found:
+            start = found[-1][0]
+            self._settle(start)
+        return found, str(start)
 
     def end(self) -> str:
-        return str(self.rows("SELECT max(seq) FROM events")[0][0] or 0)
+        newest = self.rows("SELECT max(seq) FROM events")[0][0] or 0
+        self._settle(newest)
+        return str(newest)

@@ -1,8 +1,8 @@
 """The writer of a SQLite database.
 
 Writers of all processes queue at a file lock before they begin: SQLite's own waiting is unfair and was measured to
-starve some of them for most of a second. In a long-lived process one thread writes for everybody and commits what has
-gathered together.
+starve some of them for most of a second. What was committed is synced when the next one may write already, and answered
+after that. In a long-lived process one thread writes for everybody and commits what has gathered together.
 """
 
 from __future__ import annotations
@@ -117,6 +117,7 @@ class SqliteWriter:
         if self._reader is not None:
             self._reader.close()
         self._connection.close()
+        self._log.close()
         self._leases.close()
         self._ringer.close()
         self._lock.close()
@@ -132,7 +133,7 @@ class SqliteWriter:
             if is_new:
                 os.chmod(self.path, 0o600)
             self._bring_up(connection, is_new=is_new)
-            connection.pragma("synchronous", "full")
+            connection.pragma("synchronous", "normal")  # no sync under the lock: `_commit` waits for it afterwards
         except BaseException:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is not ours to write stays as it is
             connection.close()
@@ -152,28 +153,44 @@ class SqliteWriter:
 
     def _commit(self, bodies: list[Body]) -> list[Outcome]:
         """Run everything that has gathered and commit it together. What refuses one verb does not touch the others."""
-        self._log.grew = False
         try:
             with self._lock:
                 self._refuse_replaced()
+                self._log.grew = False
                 try:
                     outcomes = self._run(bodies, apart=False)
                 except Exception:  # refusals are rare: only after one is the batch run again, each verb by itself
                     if len(bodies) == 1:
                         raise
                     outcomes = self._run(bodies, apart=True)
+                grew, newest = self._log.grew, self._tx.newest  # after the lock they are another thread's
                 if not self._log.has_room and self._leases.any():  # a process with a lease goes on writing
                     self._log.make_room()
+            if grew:
+                self._settle(newest)
         except Exception as exc:
             meant = meaning(exc, self.path)
             if meant is not exc:
                 meant.__cause__ = exc
             return [(None, meant)] * len(bodies)
-        if self._log.grew:  # a claim that found nothing is no news
+        if grew:  # a claim that found nothing is no news
             self._ringer.ring()
             if self._after_commit is not None:
                 self._after_commit()
         return outcomes
+
+    def _settle(self, newest: int) -> None:
+        """Nothing is answered, or told on, that is not on the disk: wait for it."""
+        try:
+            self._log.settle()
+        except OSError as exc:
+            raise StoreError(
+                f"the disk did not take what was written to the store at {self.path}: {exc.strerror};"
+                " whether it is kept is not known",
+                hint="look at the disk, then at what stands there",
+            ) from exc
+        if self._reader is not None and newest > self._reader.settled:
+            self._reader.settled = newest
 
     def _keep_log_short(self) -> None:
         """After the answers: nobody waits for it."""
