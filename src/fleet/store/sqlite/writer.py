@@ -64,6 +64,7 @@ class SqliteWriter:
         self._leases = Leases(leases)
         self._reader: SqliteReader | None = None
         self._reading = threading.Lock()
+        self._settled = 0  # the last event that we have synced ourselves
         refuse_network(path)
         with translated(path):
             self._lock = FileLock(Path(f"{path}.lock"), busy_seconds)
@@ -102,6 +103,7 @@ class SqliteWriter:
                 self._reader = SqliteReader(
                     self.path, bells=self._bells, leases=self._leases.directory, clock=self._clock
                 )
+            self._reader.settled = max(self._reader.settled, self._settled)
             return self._reader.read(ask)
 
     def now(self) -> int:
@@ -189,8 +191,7 @@ class SqliteWriter:
                 " whether it is kept is not known",
                 hint="look at the disk, then at what stands there",
             ) from exc
-        if self._reader is not None and newest > self._reader.settled:
-            self._reader.settled = newest
+        self._settled = max(self._settled, newest)
 
     def _keep_log_short(self) -> None:
         """After the answers: nobody waits for it."""
