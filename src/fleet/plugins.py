@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleet import channels, coders, hosts, scorers
 from fleet.errors import NotFound, UsageError
+from fleet.model.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -85,11 +86,9 @@ def check_coder(name: str, own: Collection[str] = ()) -> str:
     """A coder's name, if it is registered or among `own`, those of the settings. Built-in names cost no search."""
     if name in coders.BUILT_IN or name in own or name in names("coders"):
         return name
-    from difflib import get_close_matches
-
     known = sorted({*names("coders"), *own})
-    near = get_close_matches(name, known, n=1)
+    near = nearest(name, known)
     raise UsageError(
         f"unknown coder `{name}`",
-        hint=f"did you mean `{near[0]}`?" if near else f"registered coders: {', '.join(known)}",
+        hint=f"did you mean `{near}`?" if near else f"registered coders: {', '.join(known)}",
     )

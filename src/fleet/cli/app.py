@@ -257,7 +257,7 @@ def _find(word: str) -> Command:
             return command
     if word in ELSEWHERE:
         raise UsageError(f"unknown command `{word}`", hint=f"here that is `fleet {ELSEWHERE[word]}`")
-    from fleet.cli.usage import nearest
+    from fleet.model.nearest import nearest
 
     near = nearest(word, [c.name for c in COMMANDS])
     hint = f"did you mean `fleet {near}`?" if near else "`fleet --help` lists the commands"

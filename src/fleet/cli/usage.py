@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from fleet.errors import UsageError
+from fleet.model.nearest import nearest
 
 TEXTS = ("TITLE", "TEXT", "CMD")  # arguments that are several words to a person, and one to a shell with quotes
 ALIKE = 0.7  # how much an option must look like another to be proposed
@@ -39,11 +39,6 @@ def explained(parser: argparse.ArgumentParser, message: str) -> UsageError:
         lists = "`fleet tasks --status all` lists the ids; " if rest == "ID" else ""
         return UsageError(f"{rest} must be given", hint=f"{lists}{_example(parser)}{help_of}")
     return UsageError(message, hint=help_of)
-
-
-def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
-    """The one that looks most like it; empty where none does."""
-    return next(iter(get_close_matches(word, list(known), n=1, cutoff=alike)), "")
 
 
 def nearest_option(word: str, known: Iterable[str]) -> str:

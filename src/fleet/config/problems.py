@@ -14,6 +14,7 @@ import msgspec
 from fleet.config.fields import KeyPath, bare, extra, find, is_table, sections, words
 from fleet.config.settings import ALIASES, Settings
 from fleet.model.clash import ClashError
+from fleet.model.nearest import nearest
 
 MOST_LISTED = 40  # keys
 MOST_SHOWN = 60
@@ -73,21 +74,19 @@ def found_words(value: object) -> str:
 
 def unknown(key: str, valid: Iterable[str], *, elsewhere: bool = False) -> str:
     """What to say of a key that nobody knows; `elsewhere` looks for its name in the sections too."""
-    from difflib import get_close_matches
-
     valid = list(valid)
-    near = get_close_matches(key, valid, n=1) or (_elsewhere(key) if elsewhere else [])
+    near = nearest(key, valid) or (_elsewhere(key) if elsewhere else "")
     if near:
-        return f"unknown key; did you mean {near[0]}?"
+        return f"unknown key; did you mean {near}?"
     if len(valid) > MOST_LISTED:  # a screen full of keys helps nobody
         sections = dict.fromkeys(name.partition(".")[0] for name in valid)
         return f"unknown key; the sections are: {', '.join(sections)}"
     return f"unknown key; valid keys: {', '.join(valid)}"
 
 
-def _elsewhere(key: str) -> list[str]:
-    """Settings of that very name in some section."""
-    return [field.key for section in sections() for field in section.fields if field.name == key]
+def _elsewhere(key: str) -> str:
+    """The first setting of that very name in some section; empty where there is none."""
+    return next((field.key for section in sections() for field in section.fields if field.name == key), "")
 
 
 def _walk(value: object, kind: Any, path: KeyPath, also: tuple[str, ...] = ()) -> Iterator[Problem]:

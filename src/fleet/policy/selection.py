@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from fleet.config.machines import Host
 from fleet.errors import NotFound
 from fleet.model.ids import some_of
+from fleet.model.nearest import nearest
 
 
 def team_of(name: str) -> str:
@@ -62,13 +63,11 @@ def _named(hosts: Sequence[Host], pattern: str) -> list[Host]:
     found = exact or [host for host in hosts if any(fnmatchcase(name, pattern) for name in (host.name, called(host)))]
     if found:
         return found
-    from difflib import get_close_matches
-
     known = [name for host in hosts for name in dict.fromkeys((host.name, called(host)))]
-    near = get_close_matches(pattern, known, n=1)
+    near = nearest(pattern, known)
     raise NotFound(
         f"there is no host `{pattern}`",
-        hint=f"did you mean `{near[0]}`?" if near else f"the hosts are: {some_of(host.name for host in hosts)}",
+        hint=f"did you mean `{near}`?" if near else f"the hosts are: {some_of(host.name for host in hosts)}",
     )
 
 

@@ -13,6 +13,7 @@ from fleet.model import scorer as sc
 from fleet.model.alert_spec import Alerts, variables
 from fleet.model.circles import circles
 from fleet.model.ids import some_of
+from fleet.model.nearest import did_you_mean
 from fleet.model.permission import Hold, Permission
 from fleet.model.reach import Reach
 from fleet.model.spec import RunSpec, TaskSpec
@@ -21,6 +22,7 @@ from fleet.policy.redaction import is_secret_name, looks_like_a_key
 
 Placed = tuple[KeyPath, TaskSpec]
 OF_SETTINGS = ("working_directory", "agent_binary", "env_allowlist")  # of this machine: the operator's to say
+MOST_LOOKED_AT = 2000  # ids, for the one that was probably meant
 LONGEST_CIRCLE = 12  # names of it that are shown
 
 
@@ -145,14 +147,8 @@ def _needs(path: KeyPath, task: TaskSpec, known: Collection[str]) -> Iterator[Pr
         if need == task.id:
             yield Problem((*path, "needs", place), f"`{need}` cannot need itself")
         elif need not in known:
-            yield Problem((*path, "needs", place), f"no task has the id `{need}`{_near(need, known)}")
-
-
-def _near(word: str, known: Collection[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, sorted(known)[:2000], n=1)
-    return f"; did you mean `{near[0]}`?" if near else ""
+            meant = did_you_mean(need, sorted(known)[:MOST_LOOKED_AT])
+            yield Problem((*path, "needs", place), f"no task has the id `{need}`{meant}")
 
 
 def _capabilities(path: KeyPath, task: TaskSpec, run: RunSpec) -> Iterator[Problem]:
@@ -179,7 +175,8 @@ def plugin_problems(tasks: Sequence[Placed], registered: Callable[[], Collection
     for path, task in tasks:
         for scorer, place in scorers(task.scorer, (*path, "scorer")) if task.scorer is not None else ():
             if isinstance(scorer, sc.Plugin) and scorer.name not in (known := registered()):
-                yield Problem((*place, "name"), f"no scorer `{scorer.name}` is registered{_near(scorer.name, known)}")
+                meant = did_you_mean(scorer.name, known)
+                yield Problem((*place, "name"), f"no scorer `{scorer.name}` is registered{meant}")
 
 
 def coder_problems(

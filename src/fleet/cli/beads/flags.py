@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from fleet.errors import UsageError
+from fleet.model.nearest import nearest
 
 REAL_BD = 'Fleet\'s own queue has the verbs of daily work; `[queue] source = "beads"` in fleet.toml gives the real bd'
 
@@ -112,10 +113,8 @@ def parse(words: Sequence[str], flags: Iterable[Flag], verb: str) -> Given:
 
 
 def _unknown(word: str, verb: str, known: list[Flag]) -> UsageError:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word.lstrip("-"), [flag.name for flag in known], n=1, cutoff=0.75)
-    hint = f"did you mean --{near[0]}? " if near else ""
+    near = nearest(word.lstrip("-"), [flag.name for flag in known], alike=0.75)
+    hint = f"did you mean --{near}? " if near else ""
     return UsageError(f"unknown flag: {word} of `bd {verb}`", hint=hint + REAL_BD)
 
 

@@ -14,6 +14,7 @@ import msgspec
 from fleet.config.fields import KeyPath
 from fleet.config.problems import Problem
 from fleet.config.problems import found_words as plain_words
+from fleet.model.nearest import did_you_mean, nearest
 
 KINDS = {
     "string": "text",
@@ -110,15 +111,11 @@ def _choices(schemas: Iterable[dict[str, Any]], whole: dict[str, Any]) -> Iterat
 
 def unknown(name: str, known: Iterable[str], within: Mapping[str, str] | None = None) -> str:
     """What to say of a field that nobody knows: the nearest that is known, here or one level down."""
-    from difflib import get_close_matches
-
     names = list(known)
     if within and name in within:
         return f"unknown field; did you mean `{within[name]}`?"
-    near = get_close_matches(name, names, n=1, cutoff=0.6)
-    if not near:
-        near = [word for word in names if name[:ALIKE] == word[:ALIKE]][:1]
-    return f"unknown field; did you mean `{near[0]}`?" if near else f"unknown field; valid: {', '.join(names)}"
+    near = nearest(name, names) or next((word for word in names if name[:ALIKE] == word[:ALIKE]), "")
+    return f"unknown field; did you mean `{near}`?" if near else f"unknown field; valid: {', '.join(names)}"
 
 
 def _within(known: Mapping[str, Any], whole: dict[str, Any]) -> dict[str, str]:
@@ -133,11 +130,7 @@ def _within(known: Mapping[str, Any], whole: dict[str, Any]) -> dict[str, str]:
 
 
 def _not_among(word: object, valid: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(word), valid, n=1)
-    meant = f"; did you mean `{near[0]}`?" if near else ""
-    return f"expected one of {', '.join(valid)}, found {found_words(word)}{meant}"
+    return f"expected one of {', '.join(valid)}, found {found_words(word)}{did_you_mean(str(word), valid)}"
 
 
 def _resolved(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
