@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,33 @@ def test_detached_it_can_be_asked_and_stopped(cli: Cli) -> None:
     cli.task_file(uid, "go").touch()
     cli.ok("run", "--drain", "-q")
     assert state(cli, uid) == "completed"
+
+
+def test_one_that_stands_still_is_not_taken_for_one_that_works(cli: Cli) -> None:
+    """Whoever looks is told that it gives no sign of life, and for how long; until it goes on."""
+    uid = cli.add("long", "-d", "sleep 100")
+    pid = cli.json("run", "--detach")["pid"]
+    until(lambda: state(cli, uid) == "running", "a session")
+    assert cli.json("status")["silent"] == {}
+    (lease,) = cli.home.leases.iterdir()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        lease.write_bytes(b"%020d" % (time.monotonic_ns() - 45 * 10**9))  # it has stood still for so long
+        shown = rf"Supervisors: {lease.name} \(no sign of life for 4[5-9]s: fleet doctor\)"
+        assert re.search(shown, cli.ok("status").out)
+        assert re.search(r"is running, with 1 session; it has given no sign of life for 4", cli.ok("run", "status").out)
+        told = cli.json("status")
+        assert told["supervisors"] == list(told["silent"]) == [lease.name]
+        assert told["counts"]["stale"] == 1
+        assert cli.json("inspect", uid)["stale_reason"] == "no supervisor attends it"
+        checks = [one for one in json.loads(cli.run("doctor", "--json").out)["checks"] if one["what"] == "supervisor"]
+        assert [one["level"] for one in checks] == ["ok", "FAIL"]
+        assert f"(process {pid}) has given no sign of life for 4" in checks[1]["detail"]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: cli.json("status")["silent"] == {}, "a sign of life")
+    assert cli.json("status")["counts"]["stale"] == 0
+    cli.ok("run", "stop", "--stop-agents")
 
 
 def test_interrupted_it_leaves_its_agents_and_says_so(cli: Cli) -> None:

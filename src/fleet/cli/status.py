@@ -95,7 +95,7 @@ def _queue(found: Status) -> str:
 
 
 def _lines(found: Status) -> list[str]:
-    from fleet.cli.words import ago, count
+    from fleet.cli.words import ago, count, span
     from fleet.model.task import ASKED
 
     n = found.counts
@@ -118,7 +118,8 @@ def _lines(found: Status) -> list[str]:
     if found.needs_you_count > len(found.needs_you):
         lines.append(f"  and {found.needs_you_count - len(found.needs_you)} more: fleet questions")
     lines.append("")
-    names = ", ".join(found.supervisors)
+    quiet = {name: f" (no sign of life for {span(ms)}: fleet doctor)" for name, ms in found.silent.items()}
+    names = ", ".join(f"{name}{quiet.get(name, '')}" for name in found.supervisors)
     lines.append(f"Supervisors: {names}" if names else "Supervisors: none is running")
     return lines
 

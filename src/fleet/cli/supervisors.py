@@ -16,7 +16,7 @@ STOP_SECONDS = 60
 
 def status(context: Context) -> int:
     """Who runs, and how many sessions each has. Exit code 1 when nobody does."""
-    from fleet.cli.words import count
+    from fleet.cli.words import count, span
 
     found = context.front.supervision()
     if context.json:
@@ -24,7 +24,8 @@ def status(context: Context) -> int:
         return 0 if found.running else 1
     for one in found.supervisors:
         where = f"{one.pid}" if one.pid is not None else f"at {one.place}"
-        context.print(f"supervisor {where} ({one.name}) is running, with {count(one.sessions, 'session')}")
+        silent = f"; it has given no sign of life for {span(one.silent_ms)}" if one.silent_ms else ""
+        context.print(f"supervisor {where} ({one.name}) is running, with {count(one.sessions, 'session')}{silent}")
     if not found.running:
         context.print(f"no supervisor is running ({count(found.sessions, 'session')} open)")
     return 0 if found.running else 1

@@ -52,12 +52,14 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     queued: list[Waiting]
     hosts: list[HostView]
     supervisors: list[str]
+    silent: dict[str, int] = {}  # of these, who gives no sign of life, and for how many milliseconds
 
 
 def board(reads: Reads, settings: Settings, home: Home, *, machine: str, now: int) -> Board:
     """Where everything stands. Its cost grows with what is in progress, not with the ledger."""
     found = status(reads, home, most=MOST)
-    running = _running(reads, settings, found.supervisors, now)
+    attending = [name for name in found.supervisors if name not in found.silent]
+    running = _running(reads, settings, attending, now)
     blocked = sorted(found.needs_you, key=lambda each: each.kind not in ASKED)  # in each part the oldest first
     stale = [_stale(reads, each) for each in running if each.stale]
     raised = {each.id for each in found.gave_up}
@@ -70,6 +72,7 @@ def board(reads: Reads, settings: Settings, home: Home, *, machine: str, now: in
         queued=[_waiting(reads, settings, task) for task in reads.tasks(frozenset({TaskState.QUEUED}), limit=MOST)],
         hosts=hosts(reads, settings, machine=machine),
         supervisors=found.supervisors,
+        silent=found.silent,
     )
 
 
@@ -79,14 +82,14 @@ def _failed(reads: Reads, raised: set[str], now: int) -> list[Question]:
     return [needs(task, "failed") for task in failed if task.uid not in raised and now - task.updated_at < LATELY_MS]
 
 
-def _running(reads: Reads, settings: Settings, supervisors: list[str], now: int) -> list[Running]:
+def _running(reads: Reads, settings: Settings, attending: list[str], now: int) -> list[Running]:
     """The longest first."""
     tasks = [task for task in reads.tasks(IN_PROGRESS, limit=MOST) if task.session]
     found = []
     for task in tasks:
         session = reads.session(str(task.session))
-        stale = is_stale(reads, session, supervisors)
-        shown = line(reads, settings, task, now, supervisors)
+        stale = is_stale(reads, session, attending)
+        shown = line(reads, settings, task, now, attending)
         found.append(_run(shown, session, reads.progress(session.id).usage, stale=stale))
     return sorted(found, key=lambda each: each.started_at or 0)
 

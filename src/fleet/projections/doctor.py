@@ -20,6 +20,7 @@ from fleet.config.home import Home
 from fleet.config.settings import MODELLESS, Settings
 from fleet.errors import FleetError, HomeError
 from fleet.model.states import OPEN
+from fleet.model.supervisor import Supervisor
 from fleet.model.task import effective
 from fleet.projections.plugged import failed_lately, tried
 from fleet.store.mirror import decode_line
@@ -237,6 +238,7 @@ def _supervisor(reads: Reads, pid: int | None, total: int) -> list[Check]:
     live = reads.sessions(live=True)
     names = ", ".join(f"{each.id} (process {each.pid})" for each in present)
     checks = [ok("supervisor", f"{names}, {_sessions(len(live))} live")] if present else []
+    checks += [_silent(each, ms) for each in present if (ms := reads.silent().get(each.id))]
     if not present and (live or (total and reads.ready(limit=1))):
         work = f"{_sessions(len(live))} open" if live else "tasks are ready"
         checks.append(warn("supervisor", f"none is running, and {work}", "fleet run --detach"))
@@ -250,6 +252,15 @@ def _supervisor(reads: Reads, pid: int | None, total: int) -> list[Check]:
     if pid is not None and not present:
         checks.append(fail("leases", f"process {pid} holds the home and has no lease", "fleet run stop"))
     return checks
+
+
+def _silent(each: Supervisor, ms: int) -> Check:
+    """A supervisor that lives and does nothing."""
+    return fail(
+        "supervisor",
+        f"{each.id} (process {each.pid}) has given no sign of life for {ms // 1000} s: it was stopped, or hangs",
+        f"kill -CONT {each.pid}; if that does not help kill -9 {each.pid} and fleet run --detach: its agents go on",
+    )
 
 
 def _sessions(n: int) -> str:

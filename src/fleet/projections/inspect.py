@@ -80,8 +80,7 @@ def inspect(reads: Reads, word: str) -> Inspection:
     receipts = reads.receipts(task=task.uid)
     failed = [receipt.reason for receipt in receipts if receipt.result in FAILED]
     last = reads.last(1, subject=task.uid)
-    attended = {supervisor.id for supervisor in reads.supervisors()}
-    stale = why_stale(session, progress, attended) if session is not None else ""
+    stale = why_stale(session, progress, reads.attending()) if session is not None else ""
     return Inspection(
         worker=session.worker if session else None,
         state=session.state.value if session else task.state.value,
@@ -112,11 +111,11 @@ def inspect(reads: Reads, word: str) -> Inspection:
     )
 
 
-def why_stale(session: Session, progress: Progress, attended: Collection[str]) -> str:
+def why_stale(session: Session, progress: Progress, attending: Collection[str]) -> str:
     """Why nothing new is known of a live session; empty: it is attended, or has ended."""
     if session.state not in LIVE:
         return ""
-    if session.supervisor not in attended:
+    if session.supervisor not in attending:
         return "no supervisor attends it"
     return f"host {session.host} gives no sign of life" if progress.stale_since is not None else ""
 

@@ -153,13 +153,13 @@ def lines(
         most = asks.LIMIT if wanted.labels or wanted.tags or wanted.metadata else limit
         every = reads.tasks(states, run=wanted.run, limit=most, newest_first=wanted.newest_first, after=wanted.after)
         found = [task for task in every if wanted.has(task)][:limit]
-    present = [supervisor.id for supervisor in reads.supervisors()] if found else []
-    return [line(reads, settings, task, now, present) for task in found]
+    attending = reads.attending() if found else []
+    return [line(reads, settings, task, now, attending) for task in found]
 
 
-def line(reads: Reads, settings: Settings, task: Task, now: int, present: Collection[str]) -> TaskLine:
-    """A task, with how its session fares if it has one. `present` are the supervisors that are there."""
-    return TaskLine(**_line(reads, settings, task, now, present))  # type: ignore[arg-type]
+def line(reads: Reads, settings: Settings, task: Task, now: int, attending: Collection[str]) -> TaskLine:
+    """A task, with how its session fares if it has one. `attending` are the supervisors that see to theirs."""
+    return TaskLine(**_line(reads, settings, task, now, attending))  # type: ignore[arg-type]
 
 
 def detail(
@@ -170,7 +170,7 @@ def detail(
 
     used = _used(reads, task, now)
     unmet = dict(reads.unmet(task.uid))
-    fields = _line(reads, settings, task, now, [supervisor.id for supervisor in reads.supervisors()])
+    fields = _line(reads, settings, task, now, reads.attending())
     return TaskDetail(
         **fields,  # type: ignore[arg-type]  # the fields of TaskLine, by name
         description=task.description,

@@ -58,6 +58,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     to_verify: list[Question]  # done, and a person says whether it counts; the newest of them
     gave_up: list[Question]  # failed, and raised to a person; the newest of them
     supervisors: list[str]
+    silent: dict[str, int] = {}  # of these, who gives no sign of life, and for how many milliseconds
     queue: Feed | None = None  # how the outside queue answered last, where there is one
 
 
@@ -66,9 +67,11 @@ def status(reads: Reads, home: Home, run: str | None = None, *, most: int = SHOW
     found = reads.counts(run)
     counts = {name: found.get(name, 0) for name in COUNTED}
     supervisors = [supervisor.id for supervisor in reads.supervisors()]
+    silent = reads.silent() if supervisors else {}
     if counts["running"] or counts["verifying"]:
         live = [session for session in reads.sessions(live=True) if run in (None, session.run)]
-        counts["stale"] = sum(is_stale(reads, session, supervisors) for session in live)
+        attending = [name for name in supervisors if name not in silent]
+        counts["stale"] = sum(is_stale(reads, session, attending) for session in live)
     blocked = reads.tasks(frozenset({TaskState.BLOCKED}), run=run, limit=LOOKED_AT) if counts["blocked"] else []
     asked = [question for task in blocked if (question := question_of(task))]
     return Status(
@@ -81,6 +84,7 @@ def status(reads: Reads, home: Home, run: str | None = None, *, most: int = SHOW
         to_verify=_to_verify(reads, run)[:most] if counts["partial"] else [],
         gave_up=_gave_up(reads, run)[:most] if counts["escalated"] and counts["failed"] else [],
         supervisors=supervisors,
+        silent=silent,
         queue=feedfile.read(home),
     )
 

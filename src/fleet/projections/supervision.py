@@ -16,6 +16,7 @@ class Present(msgspec.Struct, frozen=True, kw_only=True):
     place: str
     sessions: int
     pid: int | None = None
+    silent_ms: int = 0  # for so long it has given no sign of life, where that is too long
 
 
 class Supervision(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,7 @@ class Supervision(msgspec.Struct, frozen=True, kw_only=True):
 def supervision(reads: Reads, here: Mapping[str, int]) -> Supervision:
     """Those that have joined, and those whose processes are here by name."""
     live = reads.sessions(live=True)
+    silent = reads.silent()
     joined = {one.id: one.machine for one in reads.supervisors()}
     found = [
         Present(
@@ -37,6 +39,7 @@ def supervision(reads: Reads, here: Mapping[str, int]) -> Supervision:
             place=joined.get(name, ""),
             sessions=sum(session.supervisor == name for session in live),
             pid=here.get(name),
+            silent_ms=silent.get(name, 0),
         )
         for name in sorted(here.keys() | joined.keys())
     ]

@@ -56,6 +56,9 @@ class Tx(Protocol):
     def released(self, supervisor: str) -> bool:
         """Whether its lease has ended for good, without anybody's word. A time does not: that clock may be set."""
 
+    def silent_ms(self, supervisor: str) -> int | None:
+        """For how long who holds a lease has given no sign of life; None where that is not known, or ends the lease."""
+
     def place(self, seq: int) -> tuple[bytes, str] | None:
         """The hash of an event, and the position in the feed after it."""
 

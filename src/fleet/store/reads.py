@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fleet.model.host import Stretch
 
 BEGINNING = ""  # the position before the first event
+SILENT_MS = 30_000  # three signs of life did not come: a supervisor that lives does nothing
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -170,6 +171,17 @@ class Reads:
             return [known for known in found if not (present and tx.lapsed(known.id))]
 
         return self._engine.read(ask)
+
+    def silent(self) -> dict[str, int]:
+        """Of the supervisors whose lease holds, those that give no sign of life: for how many milliseconds."""
+        present = self.supervisors()
+        found = self._engine.read(lambda tx: {each.id: tx.silent_ms(each.id) for each in present})
+        return {name: ms for name, ms in found.items() if ms is not None and ms >= SILENT_MS}
+
+    def attending(self) -> list[str]:
+        """The supervisors whose lease holds and that give signs of life."""
+        silent = self.silent()
+        return [each.id for each in self.supervisors() if each.id not in silent]
 
     def run(self, run: str) -> Run:
         """One run."""

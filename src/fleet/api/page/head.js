@@ -63,7 +63,7 @@ export function overview(found) {
     say(number.querySelector("b"), String(found.counts[name]));
     number.classList.toggle("none", found.counts[name] === 0);
   }
-  supervisors(found.supervisors);
+  supervisors(found.supervisors, Object.keys(found.silent));
   say(byId("home"), found.home);
   byId("add").hidden = !me.operates;
 }
@@ -80,13 +80,14 @@ function counter(name) {
   );
 }
 
-function supervisors(names) {
+function supervisors(names, silent) {
   const place = byId("supervisor");
-  const told = names.join(", ");
+  const told = names.map((name) => (silent.includes(name) ? `${name} (no sign of life)` : name)).join(", ");
   if (place.title === told && place.dataset.state) return;
-  mark(place, "data-state", names.length ? "up" : "none");
+  mark(place, "data-state", names.length > silent.length ? "up" : "none");
   place.title = told;
-  if (names.length) put(place, state("up", count(names.length, "supervisor")));
+  if (silent.length) put(place, state("down", `${told}: `), h("code", {}, "fleet doctor"));
+  else if (names.length) put(place, state("up", count(names.length, "supervisor")));
   else put(place, state("down", "no supervisor is running: "), h("code", {}, "fleet run"));
 }
 

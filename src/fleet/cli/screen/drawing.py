@@ -59,6 +59,8 @@ def title_line(board: Board, spent: Cost | None, width: int) -> str:
     n = board.counts
     alone = "no supervisor is running: fleet run"
     who = count(len(board.supervisors), "supervisor") if board.supervisors else alone
+    if board.silent:
+        who += f", {len(board.silent)} without a sign of life"
     done = f"{n['completed']} completed, {n['failed']} failed"
     return cut(f"fleet top {who} | {done} | {_spent(spent)} | {board.home}", width)
 

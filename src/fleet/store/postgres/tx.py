@@ -85,6 +85,9 @@ class PostgresTx:
         held = f"lease_until > {NOW} AND lease_until <= {NOW} + {LONGEST_LEASE_MS}"  # past that, it was set back
         return not self.rows(f"SELECT 1 FROM supervisors WHERE id = ? AND {held}", supervisor)
 
+    def silent_ms(self, supervisor: str) -> int | None:  # noqa: ARG002  # who falls silent loses the lease
+        return None
+
     def released(self, supervisor: str) -> bool:  # noqa: ARG002  # a time may be set: others must have seen it pass
         return False
 

@@ -89,6 +89,9 @@ class SqliteTx:
 
     released = lapsed
 
+    def silent_ms(self, supervisor: str) -> int | None:
+        return self._leases.silent_ms(supervisor)
+
     def place(self, seq: int) -> tuple[bytes, str] | None:
         found = self.rows("SELECT hash FROM events WHERE seq = ?", seq)
         return (bytes(found[0][0]), str(seq)) if found else None
