@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from fleet.cli.words import printable
 from fleet.config.home import Home
+from fleet.testing.builders import a_task
 from tests.acceptance.test_serve import SECONDS, served
 from tests.support.browser import Chromium, Page, chromium
 from tests.support.cli import Cli, line_from
@@ -349,6 +351,17 @@ def test_without_a_good_token_it_asks_for_one(fleet: Fleet, page: Page) -> None:
     page.see(of(fleet.running, "running"), "Write the manual")  # the tab remembers it
     page.visit(fleet.link("read"))
     page.see("body[data-role=read]")  # and takes another one from a link
+
+
+def test_a_supervisor_that_stands_still(cli: Cli, page: Page) -> None:
+    """It is not shown as one that works."""
+    with served(cli), cli.store() as store:
+        store.join("sup", machine="here", pid=1, seconds=60).result()
+        page.visit(str(cli.json("dashboard")["link"]))
+        page.see("#supervisor[data-state=up]", "1 supervisor")
+        (cli.home.leases / "sup").write_bytes(b"%020d" % (time.monotonic_ns() - 45 * 10**9))
+        store.submit([a_task("one")], by="ana").result()
+        page.see("#supervisor[data-state=none]", "sup (no sign of life): fleet doctor")
 
 
 def test_the_server_goes_away_and_comes_back(cli: Cli, page: Page) -> None:
