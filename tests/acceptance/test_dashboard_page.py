@@ -362,6 +362,7 @@ def test_a_supervisor_that_stands_still(cli: Cli, page: Page) -> None:
         (cli.home.leases / "sup").write_bytes(b"%020d" % (time.monotonic_ns() - 45 * 10**9))
         store.submit([a_task("one")], by="ana").result()
         page.see("#supervisor[data-state=none]", "sup (no sign of life): fleet doctor")
+        page.see("[data-section=queued] [data-task]", "a supervisor: none is at work")
 
 
 def test_the_server_goes_away_and_comes_back(cli: Cli, page: Page) -> None:
@@ -370,7 +371,7 @@ def test_the_server_goes_away_and_comes_back(cli: Cli, page: Page) -> None:
     with served(cli) as (client, process):
         page.visit(str(cli.json("dashboard")["link"]))
         page.see("[data-section=queued] [data-task]", "one")
-        page.see("[data-section=queued] [data-task]", "a supervisor: none runs")
+        page.see("[data-section=queued] [data-task]", "a supervisor: none is at work")
         page.see("#connection[data-state=live]")
         process.send_signal(signal.SIGKILL)
         process.wait(SECONDS)

@@ -117,11 +117,16 @@ def test_one_that_stands_still_is_not_taken_for_one_that_works(cli: Cli) -> None
         lease.write_bytes(b"%020d" % (time.monotonic_ns() - 45 * 10**9))  # it has stood still for so long
         shown = rf"Supervisors: {lease.name} \(no sign of life for 4[5-9]s: fleet doctor\)"
         assert re.search(shown, cli.ok("status").out)
+        ready = cli.add("ready", "-d", "true")
         assert re.search(r"is running, with 1 session; it has given no sign of life for 4", cli.ok("run", "status").out)
         told = cli.json("status")
         assert told["supervisors"] == list(told["silent"]) == [lease.name]
         assert told["counts"]["stale"] == 1
         assert cli.json("inspect", uid)["stale_reason"] == "no supervisor attends it"
+        for each in (uid, ready):
+            why = cli.json("why", each)
+            assert f"supervisor {lease.name} ought to see to it and gives no sign of life" in why["summary"]
+            assert why["action"] == "fleet doctor"
         checks = [one for one in json.loads(cli.run("doctor", "--json").out)["checks"] if one["what"] == "supervisor"]
         assert [one["level"] for one in checks] == ["ok", "FAIL"]
         assert f"(process {pid}) has given no sign of life for 4" in checks[1]["detail"]
@@ -129,6 +134,7 @@ def test_one_that_stands_still_is_not_taken_for_one_that_works(cli: Cli) -> None
         os.kill(pid, signal.SIGCONT)
     until(lambda: cli.json("status")["silent"] == {}, "a sign of life")
     assert cli.json("status")["counts"]["stale"] == 0
+    assert cli.json("why", uid)["summary"] == "runs on local#1"
     cli.ok("run", "stop", "--stop-agents")
 
 

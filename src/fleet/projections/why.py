@@ -86,19 +86,24 @@ def why(reads: Reads, settings: Settings, task: Task, *, now: int) -> Why:
     waits = tuple(Need(uid, state) for uid, state in reads.unmet(task.uid))
     present = {supervisor.id for supervisor in reads.supervisors()}
     supervised = bool(present)
-    orphaned = task.session is not None and reads.session(task.session).supervisor not in present
+    holder = reads.session(task.session).supervisor if task.session is not None else None
+    orphaned = holder is not None and holder not in present
     entry = _evidence(reads, task)
     begins = task.state is TaskState.QUEUED and not waits and next_at is None and supervised
     workers = _withheld(reads, settings, task) if begins else ()
+    still = _stands_still(reads.silent(), present if begins else {holder} if holder else set())
     return Why(
         id=task.uid,
         title=task.title,
         state=task.state,
         since=entry.at,
-        summary=_summary(task, waits, next_at, workers, limited=limited, supervised=supervised, orphaned=orphaned),
+        summary=still
+        or _summary(task, waits, next_at, workers, limited=limited, supervised=supervised, orphaned=orphaned),
         evidence=entry,
         classification=classify(task, last.outcome if last else None, orphaned=orphaned),
-        action=_no_worker(workers) or _action(task, waits, next_at, last, again, supervised=supervised),
+        action=(still and "fleet doctor")
+        or _no_worker(workers)
+        or _action(task, waits, next_at, last, again, supervised=supervised),
         waits_for=waits if task.state is TaskState.QUEUED else (),
         workers=workers,
         asked=tuple(f"{intent.verb} by {intent.by}" for intent in reads.intents() if intent.target == task.uid),
@@ -166,6 +171,14 @@ def _remedy(outcome: str, task: Task) -> str:
     if REMEDIES[K(outcome)].startswith("wait: ") and task.state in ENDED:
         return GIVEN_UP
     return REMEDIES[K(outcome)]
+
+
+def _stands_still(silent: dict[str, int], needed: set[str]) -> str:
+    """What is wrong where all that could see to it live and do nothing; empty where nothing is."""
+    if not needed or not needed <= silent.keys():
+        return ""
+    names = ", ".join(sorted(needed))
+    return f"supervisor {names} ought to see to it and gives no sign of life; an agent that runs goes on"
 
 
 def _summary(

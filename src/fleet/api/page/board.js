@@ -149,12 +149,12 @@ function context([peak, window]) {
 function waits([needs, notBefore, attended]) {
   if (needs) return count(needs, "task");
   if (notBefore) return ago(notBefore);
-  return attended ? "a slot" : h("span", { class: "warn" }, "a supervisor: none runs");
+  return attended ? "a slot" : h("span", { class: "warn" }, "a supervisor: none is at work");
 }
 
 // A moment that is past holds nothing back.
-function readyFirst({ queued, supervisors }) {
-  const attended = supervisors.length > 0;
+function readyFirst({ queued, supervisors, silent }) {
+  const attended = supervisors.some((name) => !(name in silent));
   const held = queued.map((one) => ({ ...one, attended, not_before: one.not_before > now() ? one.not_before : null }));
   const later = (one) => Number(one.needs > 0 || one.not_before !== null);
   return held.sort((a, b) => later(a) - later(b));
