@@ -21,6 +21,7 @@ from fleet.model.states import SessionState, TaskState
 from fleet.policy.limits import used_by
 from fleet.store import taskfile
 from fleet.store.store import Store
+from fleet.supervisor.house import House
 from fleet.supervisor.supervisor import Supervisor
 from fleet.testing.builders import a_task
 from tests.support.inhouse import InHouse
@@ -48,6 +49,15 @@ def go(inside: InHouse, *uids: str) -> None:
 def running(inside: InHouse) -> int:
     """How many agents run."""
     return sum(session.state is SessionState.RUNNING for session in inside.store.sessions(live=True))
+
+
+async def run_through(house: House) -> None:
+    """Supervise what there is, in a house that was made faulty, to its end."""
+    try:
+        async with asyncio.timeout(20):
+            await Supervisor(house, drain=True).run()
+    finally:
+        house.store.close()
 
 
 def test_a_supervisor_that_leaves_hands_its_agents_to_the_next(inside: InHouse) -> None:
@@ -358,9 +368,7 @@ def test_a_fault_in_a_session_is_never_silent_and_ends_nobody_else(inside: InHou
     async def work() -> None:
         house = inside.house()
         house.store = Faulty(house.store, faulty)  # type: ignore[assignment]
-        async with asyncio.timeout(20):
-            await Supervisor(house, drain=True).run()
-        house.store.close()
+        await run_through(house)
 
     asyncio.run(work())
     block = inside.task(faulty).block
@@ -390,11 +398,7 @@ def test_a_fault_in_a_round_is_never_silent(inside: InHouse, times: int) -> None
             return claim(*args)
 
         house.store.claim = faulty  # type: ignore[method-assign,assignment]
-        try:
-            async with asyncio.timeout(20):
-                await Supervisor(house, drain=True).run()
-        finally:
-            house.store.close()
+        await run_through(house)
 
     if times == 1:
         asyncio.run(work())
@@ -423,11 +427,7 @@ def test_a_claim_whose_answer_was_lost_is_found_again(inside: InHouse) -> None:
             return claimed
 
         house.store.claim = unheard  # type: ignore[method-assign,assignment]
-        try:
-            async with asyncio.timeout(20):
-                await Supervisor(house, drain=True).run()
-        finally:
-            house.store.close()
+        await run_through(house)
 
     asyncio.run(work())
     assert inside.task(uid).state is TaskState.COMPLETED
@@ -476,11 +476,7 @@ def test_errors_that_pass_are_waited_out(inside: InHouse) -> None:
             return claim(*args)
 
         house.store.record, house.store.claim = sometimes, at_first  # type: ignore[method-assign,assignment]
-        try:
-            async with asyncio.timeout(20):
-                await Supervisor(house, drain=True).run()
-        finally:
-            house.store.close()
+        await run_through(house)
 
     asyncio.run(work())
     assert inside.task(uid).state is TaskState.COMPLETED

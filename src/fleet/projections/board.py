@@ -58,8 +58,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
 def board(reads: Reads, settings: Settings, home: Home, *, machine: str, now: int) -> Board:
     """Where everything stands. Its cost grows with what is in progress, not with the ledger."""
     found = status(reads, home, most=MOST)
-    attending = [name for name in found.supervisors if name not in found.silent]
-    running = _running(reads, settings, attending, now)
+    running = _running(reads, settings, reads.attending(), now)
     blocked = sorted(found.needs_you, key=lambda each: each.kind not in ASKED)  # in each part the oldest first
     stale = [_stale(reads, each) for each in running if each.stale]
     raised = {each.id for each in found.gave_up}

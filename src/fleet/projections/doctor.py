@@ -238,7 +238,8 @@ def _supervisor(reads: Reads, pid: int | None, total: int) -> list[Check]:
     live = reads.sessions(live=True)
     names = ", ".join(f"{each.id} (process {each.pid})" for each in present)
     checks = [ok("supervisor", f"{names}, {_sessions(len(live))} live")] if present else []
-    checks += [_silent(each, ms) for each in present if (ms := reads.silent().get(each.id))]
+    silent = reads.silent()
+    checks += [_silent(each, silent[each.id]) for each in present if each.id in silent]
     if not present and (live or (total and reads.ready(limit=1))):
         work = f"{_sessions(len(live))} open" if live else "tasks are ready"
         checks.append(warn("supervisor", f"none is running, and {work}", "fleet run --detach"))

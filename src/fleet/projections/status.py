@@ -70,7 +70,7 @@ def status(reads: Reads, home: Home, run: str | None = None, *, most: int = SHOW
     silent = reads.silent() if supervisors else {}
     if counts["running"] or counts["verifying"]:
         live = [session for session in reads.sessions(live=True) if run in (None, session.run)]
-        attending = [name for name in supervisors if name not in silent]
+        attending = reads.attending()
         counts["stale"] = sum(is_stale(reads, session, attending) for session in live)
     blocked = reads.tasks(frozenset({TaskState.BLOCKED}), run=run, limit=LOOKED_AT) if counts["blocked"] else []
     asked = [question for task in blocked if (question := question_of(task))]

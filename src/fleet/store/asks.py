@@ -10,6 +10,7 @@ import msgspec
 from fleet.model.intent import Intent
 from fleet.model.session import Lane, Session, goes_by, task_of
 from fleet.model.states import IN_PROGRESS, TaskState
+from fleet.model.supervisor import Supervisor
 from fleet.model.task import BLOCKS, Task
 from fleet.store.engine import Row, Tx
 from fleet.store.rows import READY, STATE_OF_SHELF, UNVERIFIED
@@ -25,6 +26,13 @@ def decode_all(rows: list[tuple[str, ...]], kind: type[T]) -> list[T]:
     """Documents of one kind, from rows whose first column they are."""
     decode = msgspec.json.Decoder(kind).decode
     return [decode(row[0]) for row in rows]
+
+
+def supervisors(tx: Tx, *, present: bool) -> list[Supervisor]:
+    """Those whose lease holds; or all that ever joined."""
+    where = "WHERE left_at IS NULL " if present else ""
+    found = decode_all(tx.rows(f"SELECT doc FROM supervisors {where}ORDER BY id"), Supervisor)
+    return [known for known in found if not (present and tx.lapsed(known.id))]
 
 
 def ready(tx: Tx, limit: int, now: int, run: str | None = None) -> list[Task]:

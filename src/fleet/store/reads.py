@@ -164,19 +164,15 @@ class Reads:
 
     def supervisors(self, *, present: bool = True) -> list[Supervisor]:
         """Supervisors whose lease holds; or all that ever joined."""
-
-        def ask(tx: Tx) -> list[Supervisor]:
-            where = "WHERE left_at IS NULL " if present else ""
-            found = asks.decode_all(tx.rows(f"SELECT doc FROM supervisors {where}ORDER BY id"), Supervisor)
-            return [known for known in found if not (present and tx.lapsed(known.id))]
-
-        return self._engine.read(ask)
+        return self._engine.read(lambda tx: asks.supervisors(tx, present=present))
 
     def silent(self) -> dict[str, int]:
         """Of the supervisors whose lease holds, those that give no sign of life: for how many milliseconds."""
-        present = self.supervisors()
-        found = self._engine.read(lambda tx: {each.id: tx.silent_ms(each.id) for each in present})
-        return {name: ms for name, ms in found.items() if ms is not None and ms >= SILENT_MS}
+
+        def ask(tx: Tx) -> dict[str, int]:
+            return {each.id: tx.silent_ms(each.id) or 0 for each in asks.supervisors(tx, present=True)}
+
+        return {name: ms for name, ms in self._engine.read(ask).items() if ms >= SILENT_MS}
 
     def attending(self) -> list[str]:
         """The supervisors whose lease holds and that give signs of life."""
