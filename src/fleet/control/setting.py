@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fleet.config.settings import Supervisor
 from fleet.errors import UsageError
+from fleet.model.nearest import nearest
 from fleet.model.task import TaskEdit
 from fleet.model.terms import Budget, RetryPolicy, Terms
 
@@ -34,7 +35,9 @@ def parse_settings(pairs: Iterable[str], terms: Terms, configured: Supervisor) -
     for pair in pairs:
         name, eq, value = pair.partition("=")
         if not eq or name not in KEYS:
-            raise UsageError(f"`{pair}` is none of " + ", ".join(f"{key}=" for key in KEYS))
+            near = nearest(name, KEYS)
+            hint = f"did you mean `{near}={value}`?" if near else ""
+            raise UsageError(f"`{pair}` is none of " + ", ".join(f"{key}=" for key in KEYS), hint=hint)
         if name in TEXTS:
             fields[name] = value or None
         elif name == "priority":

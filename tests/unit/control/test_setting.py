@@ -52,6 +52,21 @@ def test_nothing_goes_back_to_the_default() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pair", "hint"),
+    [
+        ("priorty=0", "did you mean `priority=0`?"),
+        ("coder", "did you mean `coder=`?"),
+        ("wombat=1", ""),
+    ],
+)
+def test_a_slip_is_told_with_what_was_probably_meant(pair: str, hint: str) -> None:
+    """The key that looks like it, with the value that was given."""
+    with pytest.raises(UsageError) as told:
+        edit(pair)
+    assert told.value.hint == hint
+
+
+@pytest.mark.parametrize(
     ("pair", "words"),
     [
         ("colour=red", "`colour=red` is none of coder="),
