@@ -15,7 +15,7 @@ import pytest
 
 from fleet.errors import HostUnfit, TransportError
 from fleet.hosts.ssh.connection import private_folder
-from fleet.hosts.ssh.mux import DENIED, HELLO, LONGEST_LINE, VERSION, packet
+from fleet.hosts.ssh.mux import DENIED, HELLO, LONGEST_LINE, REQUEST, TERMINATE, VERSION, packet
 from fleet.hosts.ssh.transport import SshTransport
 from tests.support.session_host import do, lives, processes_with, until
 from tests.support.sshd import Sshd, sshd
@@ -189,6 +189,26 @@ def test_a_master_that_is_killed_in_the_middle(server: Sshd, tmp_path: Path) -> 
     pid = do(scene())
     until(lambda: not lives(pid), "the end of the far program")
     assert do(server.shared.run(["true"])).code == 0
+
+
+def test_a_connection_that_is_closed_has_left_its_door(server: Sshd) -> None:
+    """A master removes its socket after it has let go of all sessions: it is waited for until it has done so."""
+
+    async def meeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(packet(HELLO, VERSION))
+        await reader.readexactly(len(packet(HELLO, VERSION) + packet(TERMINATE, REQUEST)))
+        await left(writer)
+        await asyncio.sleep(0.2)  # as one that is not given the processor
+        door_of(server).unlink()
+
+    async def scene() -> None:
+        async with in_its_place(server, meeting):
+            await server.shared.close()
+            assert not door_of(server).exists()
+        assert (await server.shared.run(["true"])).code == 0
+        assert door_of(server).exists()
+
+    do(scene())
 
 
 def test_many_at_the_door_of_a_busy_master(server: Sshd) -> None:

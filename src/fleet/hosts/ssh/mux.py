@@ -26,6 +26,7 @@ NO_ESCAPE = 0xFFFFFFFF
 LONGEST_LINE = (1 << 17) - 1  # Linux gives no longer word to a program, so none to the shell over there
 LONGEST_ANSWER = 1 << 16
 BUSY_SECONDS = 0.02  # between two knocks at a master with too many at its door
+LEAVES_SECONDS, LOOK_SECONDS = 2.0, 0.002  # for a master that ends to remove its socket; between two looks
 
 
 class MuxError(Exception):
@@ -93,12 +94,19 @@ async def session(master: socket.socket, line: str, variables: Mapping[str, str]
 
 
 async def terminate(path: Path) -> None:
-    """End the master, and wait for that. Without one there is nothing to do."""
+    """End the master, and wait for that. Without one there is nothing to do.
+
+    It removes its socket by name, as the last of all: who made a new connection before that would lose its socket.
+    """
     loop = asyncio.get_running_loop()
     with contextlib.suppress(MuxError, OSError), await meet(path) as master:
+        found = _inode(path)
         await loop.sock_sendall(master, packet(HELLO, VERSION) + packet(TERMINATE, REQUEST))
         while await loop.sock_recv(master, LONGEST_ANSWER):
             pass
+        end = loop.time() + LEAVES_SECONDS
+        while _inode(path) == found and loop.time() < end:
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 def packet(*fields: int | bytes) -> bytes:
@@ -176,6 +184,10 @@ async def _exactly(master: socket.socket, size: int) -> bytes:
             raise EOFError
         data += more
     return data
+
+
+def _inode(path: Path) -> int:
+    return os.lstat(path).st_ino
 
 
 def _pipe(opened: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
