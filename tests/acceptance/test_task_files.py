@@ -58,6 +58,15 @@ def test_files_that_are_not_text_or_not_readable(cli: Cli) -> None:
     assert "PLAN_AND_STATUS.md cannot be read: Is a directory" in done.err
 
 
+@pytest.mark.parametrize("what", FILES)
+def test_a_word_that_no_file_can_be_called(cli: Cli, what: str) -> None:
+    """It is the name of no task, as any other that is none."""
+    cli.add("work")
+    done = cli.run("task", "0" * 300, what)
+    assert (done.code, done.out) == (4, "")
+    assert done.err.startswith("error: no task `000")
+
+
 def test_stderr_is_found_under_its_old_name(cli: Cli) -> None:
     """What an older supervisor wrote to log.stderr is printed as long as there is no stderr.log."""
     uid = cli.add("work")

@@ -12,7 +12,7 @@ from litestar.params import HeaderParameter
 
 from fleet.api.answers import desk_of, raw, token_of
 from fleet.api.desk import Desk, encode
-from fleet.api.once import Answer, digest
+from fleet.api.once import KEY, Answer, digest
 from fleet.api.views import Stopped
 from fleet.errors import Conflict, FleetError, UsageError
 from fleet.front.front import Front
@@ -28,7 +28,11 @@ Done: TypeAlias = TaskDetail | Intent | Created | list[Decided]
 Verb = Callable[[Front], Done]
 Key = Annotated[
     str | None,
-    HeaderParameter(name="Idempotency-Key", description="The same key again gives the same answer, and does nothing."),
+    HeaderParameter(
+        name="Idempotency-Key",
+        description="The same key again gives the same answer, and does nothing.",
+        schema_extra={"pattern": f"^{KEY.pattern}$"},
+    ),
 ]
 Match = Annotated[
     str | None,

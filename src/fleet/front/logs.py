@@ -35,7 +35,7 @@ BREAK = re.compile(r"\r\n?")
 
 def log_view(home: Home, uid_of: Callable[[str], str], word: str) -> LogView:
     """Where the log of a task, or of one of its sessions, is."""
-    found = None if (home.tasks / word).is_dir() else SESSION.fullmatch(word)
+    found = None if os.path.isdir(home.tasks / word) else SESSION.fullmatch(word)
     uid = uid_of(found[1] if found else word)
     file = home.task_dir(uid) / FILES["log"]
     try:
