@@ -177,10 +177,10 @@ def test_one_that_hangs(fleet: Cli, machines: dict[str, Machine]) -> None:
     assert "no answer within 1 s" in row_of("forge", lines)
     done = fleet.run("health", "--host", "forge")
     assert (done.code, done.out) == (1, "UNHEALTHY sprites:\n  forge: unresponsive\n")
-    done = fleet.run("exec", "-t", "1", "--host", "forge", "true")
+    done = fleet.run("exec", "-t", "4", "--host", "forge", "true")  # time enough to be connected
     assert (done.code, done.lines[2:]) == (
         1,
-        ["[forge] TIMEOUT: no end after 1 s; it was killed if it had begun", "Complete: 0/1 succeeded"],
+        ["[forge] TIMEOUT: no end after 4 s; it was killed if it had begun", "Complete: 0/1 succeeded"],
     )
 
 

@@ -122,7 +122,8 @@ def test_days_begin_where_they_are_said_to(sqlite_stores: SqliteStores) -> None:
     store.join("sup", machine="here", pid=1, seconds=10**9).result()
     work(store, PRICED)
     at = datetime.fromtimestamp(sqlite_stores.now() / 1000, timezone(timedelta(hours=5, minutes=30)))
-    days = [(at + timedelta(hours=hours)).isoformat() for hours in (-24, -1, 23)]
+    today = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [(today + timedelta(days=later)).isoformat() for later in (-1, 0, 1)]
     since = int(datetime.fromisoformat(days[0]).timestamp() * 1000)
     found = Spending(since, "day", tuple(days)).cost(store, sqlite_stores.now())
     assert [(line.name, line.sessions) for line in found.lines] == list(

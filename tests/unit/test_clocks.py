@@ -38,6 +38,22 @@ def test_a_stopwatch_runs_until_the_first_word_of_an_end() -> None:
     assert watch.elapsed_ms == 0
 
 
+def test_what_was_measured_over_there_counts() -> None:
+    """A beginning and an end that were learned of late are those of their host; not so a night in which all slept."""
+    hand = Hand()
+    watch = Stopwatch(hand)
+    hand.at += 1400
+    watch.measured(7)
+    assert watch.elapsed_ms == 1400, "it has not ended"
+    watch.end()
+    watch.measured(1510)
+    assert watch.elapsed_ms == 1510
+    watch.measured(1300)
+    assert watch.elapsed_ms == 1300
+    watch.measured(8 * 3_600_000)
+    assert watch.elapsed_ms == 1300
+
+
 def test_the_clocks_are_those_of_the_system() -> None:
     """UTC is what the system says; a stopwatch goes on by what nobody sets."""
     assert abs(utc_ms() - time.time() * 1000) < 60_000

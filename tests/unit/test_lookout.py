@@ -57,6 +57,20 @@ def test_when_an_agent_ended(gap_seconds: float, ago_ms: int) -> None:
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize(("record", "took_ms"), [(Exit(code=0, ran_ms=1510), 1510), (Exit(code=0), 0)])
+def test_for_how_long_an_agent_ran_that_was_followed(record: Exit, took_ms: int) -> None:
+    """As the record of its end says: we may have learned late that it began, and that it ended."""
+    attempt = an_attempt(Observed(state=HostState.EXITED, exit=record))
+
+    async def scene() -> None:
+        lookout = Lookout(attempt, gap_seconds=600)
+        lookout.begins()
+        await lookout.sees(record)
+        assert attempt.stopwatch.elapsed_ms == took_ms
+
+    asyncio.run(scene())
+
+
 def test_a_host_is_asked_at_once_when_the_processes_are_gone() -> None:
     """However seldom it is asked of a silent agent: that its processes are not to be seen is not waited out."""
     attempt = an_attempt(Observed(state=HostState.RUNNING, runner_lives=True))

@@ -141,7 +141,9 @@ def _killed(word: str) -> Killed:
 
 
 def _ran(said: dict[str, str]) -> int | None:
-    return max(0, int(said["ran"])) if said.get("ran") else None
+    """Less than nothing is told in a container that shows its own uptime, and when its host started a process."""
+    ran = int(said.get("ran") or -1)
+    return ran if ran >= 0 else None
 
 
 def _number(said: dict[str, str], key: str) -> int:

@@ -77,6 +77,8 @@ class Lookout:
                 self._knows(await self.until_known())
             attempt.ended_at = attempt.ended_at or utc_ms()
             attempt.stopwatch.end()
+            if exit_record.ran_ms is not None:
+                attempt.stopwatch.measured(exit_record.ran_ms)
 
     def _knows(self, seen: Observed) -> None:
         """How long it ran, and how long ago it ended, is by its host's clocks: that ours differ is nothing to it."""

@@ -6,6 +6,8 @@ import time
 
 from fleet.config.clock import Clock, steady_ms
 
+LATE_MS = 10_000  # that we can be late to learn of a beginning
+
 
 class Stopwatch:
     """Runs from when it was made, until it is told otherwise."""
@@ -28,6 +30,12 @@ class Stopwatch:
         """It ended so long ago. The first word counts: what is seen later was seen later."""
         if self._ended is None:
             self._ended = self._clock() - ago_ms
+
+    def measured(self, ran_ms: int) -> None:
+        """What was there measured, whose beginning and end we learned of later. Much more than we did counts as well
+        that this machine slept."""
+        if self._ended is not None and ran_ms - self.elapsed_ms < LATE_MS:
+            self._began = self._ended - ran_ms
 
 
 def stopwatch(*, here: bool) -> Stopwatch:

@@ -45,6 +45,15 @@ def test_a_record_of_the_end() -> None:
     assert parse_exit(record) == Exit(code=3, ended_at=8, cause=Cause.CAP)
 
 
+@pytest.mark.parametrize(("said", "ran_ms"), [("1510", 1510), ("0", 0), ("", None), ("-86400000", None)])
+def test_for_how_long_an_agent_ran(said: str, ran_ms: int | None) -> None:
+    """As its host measured; less than nothing is none of what a host can have measured."""
+    assert parse(f"state=running epoch=1 ran={said}").ran_ms == ran_ms
+    record = parse_exit(f"code=0\nended=8\nran={said}\ncause=exit\nend\n".encode())
+    assert record is not None
+    assert record.ran_ms == ran_ms
+
+
 @pytest.mark.parametrize(
     "record", [b"", b"code=3\n", b"code=3\nended=8\ncause=exit\n", b"end\n", b"code=\nended=\nend\n"]
 )
