@@ -99,7 +99,7 @@ def report(exc: FleetError, context: Context) -> None:
 
 
 def _run(argv: list[str], context: Context) -> int:
-    argv = _leading_options(argv, context)
+    argv = leading_options(argv, context)
     if not argv or argv[0] in ("-h", "--help", "help"):
         if len(argv) > 1 and argv[0] == "help":
             return _run([argv[1], "--help"], context)
@@ -109,8 +109,9 @@ def _run(argv: list[str], context: Context) -> int:
         context.print(f"fleet {__version__}")
         return 0
     context.json = context.json or "--json" in argv
-    command = _find(argv[0])
-    _away(command, argv, context)
+    command = find(argv[0])
+    set_place(argv, context)
+    _refuse_elsewhere(command, argv, context)
     module = importlib.import_module(f"fleet.cli.{command.module}")
     if hasattr(module, "run_raw"):  # takes its words as they are, as `fleet bd` must
         begin()
@@ -121,7 +122,7 @@ def _run(argv: list[str], context: Context) -> int:
         args = parser.parse_args(argv[1:])
     except SystemExit as exc:  # argparse printed --help
         if hasattr(module, "live_help"):
-            context.home_flag = _home_in(argv) or context.home_flag
+            context.home_flag = home_in(argv) or context.home_flag
             if told := module.live_help(context):
                 context.print(f"\n{told}")
         return int(exc.code or 0)
@@ -185,7 +186,7 @@ def overview() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _leading_options(argv: list[str], context: Context) -> list[str]:
+def leading_options(argv: list[str], context: Context) -> list[str]:
     """Take what may stand before the command: --json, --home, and where a fleet is served."""
     while argv and argv[0].startswith("--"):
         word, eq, value = argv[0].partition("=")
@@ -208,15 +209,18 @@ def _leading_options(argv: list[str], context: Context) -> list[str]:
     return argv
 
 
-def _away(command: Command, argv: list[str], context: Context) -> None:
+def set_place(argv: list[str], context: Context) -> None:
     """Whether a fleet that is served elsewhere is meant, by --url or, where no home is named, by $FLEET_URL."""
     from fleet.config.environment import environ
 
-    named = context.home_flag if context.home_flag is not None else _home_in(argv)
+    named = context.home_flag if context.home_flag is not None else home_in(argv)
     if context.url and named is not None:
         raise UsageError("--url and --home name two fleets", hint="give one of them")
     context.url_said = bool(context.url)
     context.url = context.url or ("" if named is not None else environ().get("FLEET_URL", ""))
+
+
+def _refuse_elsewhere(command: Command, argv: list[str], context: Context) -> None:
     if context.url and not command.remote and not {"-h", "--help"} & set(argv):
         raise UsageError(
             f"`fleet {command.name}` works on a home here, not on a fleet that is served elsewhere",
@@ -224,7 +228,7 @@ def _away(command: Command, argv: list[str], context: Context) -> None:
         )
 
 
-def _home_in(argv: list[str]) -> str | None:
+def home_in(argv: list[str]) -> str | None:
     """The --home among words that were not parsed, because --help came with them."""
     for word, following in zip(argv, [*argv[1:], None], strict=True):
         name, eq, value = word.partition("=")
@@ -251,7 +255,7 @@ def _streams() -> tuple[TextIO, TextIO]:
     return sys.stdout or open(os.devnull, "w"), sys.stderr or open(os.devnull, "w")
 
 
-def _find(word: str) -> Command:
+def find(word: str) -> Command:
     for command in COMMANDS:
         if command.name == word:
             return command

@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-REMOTE = {  # those that work on a fleet that is served elsewhere, too
-    *("add", "answer", "artifacts", "config", "cost", "dashboard", "health", "hosts", "inspect", "interrupt", "ledger"),
-    *("log", "logs", "pool", "questions", "ready", "report"),
-    *(
-        "receipts",
-        "restart",
-        "run",
-        "runs",
-        "show",
-        "status",
-        "stop",
-        "task",
-        "tasks",
-        "top",
-        "verify",
-        "wait",
-        "watch",
-        "why",
-    ),
-    "worktrees",
+HERE_ALONE = {  # all others work on a fleet that is served elsewhere, too
+    *("alert", "alert-dry-run", "bd", "demo", "dispatch", "doctor", "exec", "init", "land", "mcp", "serve", "service"),
+    *("skill", "update"),
 }
 
 
@@ -35,7 +18,7 @@ class Command:
         self.group = group
         self.module = module  # below fleet.cli; has configure(parser) and run(args, context)
         self.help = help
-        self.remote = name in REMOTE
+        self.remote = name not in HERE_ALONE
 
 
 GROUPS = {
@@ -55,6 +38,7 @@ COMMANDS = (
     Command("demo", "start", "demo", "a small real run, without any key"),
     Command("doctor", "start", "doctor", "what is missing on this machine, and what mends it"),
     Command("config", "start", "config", "show, get, set, unset, import or describe the settings"),
+    Command("completion", "start", "completion", "let bash, zsh or fish complete commands, options and ids"),
     Command("add", "queue", "add", "put a task in the queue"),
     Command("ready", "queue", "ready", "tasks that could start now"),
     Command("show", "queue", "show", "one task, with its effective coder and model"),
