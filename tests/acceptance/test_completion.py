@@ -6,8 +6,10 @@ import argparse
 import io
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,8 +18,9 @@ import pytest
 from fleet.cli.app import make_parser
 from fleet.cli.commands import COMMANDS
 from fleet.cli.completing import next_words
-from fleet.cli.completion import SCRIPTS, split
+from fleet.cli.completion import MOST_SECONDS, SCRIPTS, split
 from fleet.cli.context import Context
+from fleet.front.client import READ_SECONDS
 from tests.support.cli import Cli, everything_in
 from tests.support.programs import need
 from tests.support.session_host import until
@@ -106,6 +109,17 @@ def test_of_a_fleet_that_is_served(cli: Cli) -> None:
     assert offered(cli, "fleet show ", env=away) == []
     assert offered(cli, "fleet show --js", env=away) == ["--json"]
     assert offered(cli, f"fleet show --home {cli.home.path} ", env=away) != []
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(cli: Cli) -> None:
+    """Who presses Tab waits a few seconds at the most, far less than a command does."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        away = {"FLEET_URL": f"http://127.0.0.1:{silent.getsockname()[1]}", "FLEET_TOKEN": "x"}
+        assert 2 * MOST_SECONDS < READ_SECONDS / 4
+        began = time.monotonic()
+        done = cli.run("completion", "bash", "--line", "fleet show ", env=away)
+        assert time.monotonic() - began < READ_SECONDS / 2
+    assert (done.code, done.out, done.err) == (0, "", "")
 
 
 def test_nothing_is_made_and_nothing_is_said(newcomer: Cli) -> None:

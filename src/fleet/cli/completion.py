@@ -26,7 +26,7 @@ BASH = """\
 _fleet() {
     local IFS=$'\\n'
     COMPREPLY=($(fleet completion bash --line "${COMP_LINE:0:COMP_POINT}" 2>/dev/null))
-    if [[ ${COMPREPLY[0]-} == *= ]]; then compopt -o nospace; fi
+    if [[ ${COMPREPLY[0]-} == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -o nosort -F _fleet fleet 2>/dev/null || complete -o default -F _fleet fleet
 """
@@ -62,6 +62,7 @@ complete -c fleet -f -k -a '(__fleet_words)'
 """
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 LONGEST_HELP = 80
+MOST_SECONDS = 3  # that somebody waits who has pressed Tab: for a server, a database
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,12 +80,21 @@ def run(args: argparse.Namespace, context: Context) -> int:
             context.print_text(SCRIPTS[args.shell])
         return 0
     words = split(args.line)[1:] or [""]
+    _give_up_in_time()
     found = _found(words, context)
     if context.json:
         context.print_json([one._asdict() for one in found])
     else:
         context.print_lines(shown(one, words[-1], args.shell) for one in found)
     return 0
+
+
+def _give_up_in_time() -> None:
+    import os
+    import signal
+
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
 
 
 def _found(words: Sequence[str], context: Context) -> list[Offer]:
