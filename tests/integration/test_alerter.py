@@ -132,6 +132,25 @@ def test_a_dry_run_is_rendered_and_recorded(inside: InHouse, receiver: Receiver)
     assert "hunter2" not in str(logged)
 
 
+def test_two_looks_at_once_tell_it_once(inside: InHouse, receiver: Receiver) -> None:
+    """When a supervisor ends it looks once more, perhaps while it looks: what both find is told by one of them."""
+    configure(inside, receiver, OPS.replace("enabled = true", "enabled = true\ndry_run = true"))
+
+    async def scene() -> None:
+        house = inside.house()
+        await house.store.join(house.name, machine="here", pid=1, seconds=60)
+        alerter = Alerter(house)
+        await alerter.begin()
+        inside.store.probed(Host(name="b", kind="ssh", state="down", since=0), by="ana").result()
+        await asyncio.gather(*(alerter.run_once() for _ in range(8)))
+        await house.store.leave(house.name, reason="done")
+        house.store.close()
+
+    asyncio.run(scene())
+    assert [each.outcome for each in deliveries(inside, "host/b")] == ["dry_run"]
+    assert len(inside.logged("alert_dry_run")) == 1
+
+
 def test_a_strangers_channel_that_cannot_render_ends_nobody(inside: InHouse, receiver: Receiver) -> None:
     """Whether in a dry run or not: it is told as a failure of that channel, without its words, and the work goes on."""
 

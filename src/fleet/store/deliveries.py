@@ -19,7 +19,7 @@ CHECK_MS = 120_000  # a check that announced an alert so long ago is over
 
 
 def announce(tx: Tx, new: Sequence[Delivery], reader: str | None, position: str) -> list[Delivery]:
-    """Record what is about to be sent, and how far the feed was read for it. What was announced before is left out.
+    """Record what is about to be sent, and how far the feed was read for it. Returns what was not announced before.
 
     One that comes with an outcome (a duplicate, a dry run) is recorded with it, and nobody is to send it.
     """
@@ -29,9 +29,8 @@ def announce(tx: Tx, new: Sequence[Delivery], reader: str | None, position: str)
         if tx.rows("SELECT 1 FROM deliveries WHERE id = ?", delivery.id):
             continue
         _sending(tx, replace(delivery, outcome=None, detail=""))
-        if delivery.outcome is None:
-            made.append(delivery)
-        else:
+        made.append(delivery)
+        if delivery.outcome is not None:
             delivered(tx, delivery.id, delivery.outcome, attempts=0, detail=delivery.detail, by=delivery.by)
     if reader is not None:
         around.advance(tx, reader, position)

@@ -259,7 +259,7 @@ class Store(Reads):
         self, new: Sequence[Delivery], *, reader: str | None = None, position: str = ""
     ) -> Pending[list[Delivery]]:
         """Alerts are about to be sent; the reader of the feed has dealt with all up to a position. Returns those that
-        are the caller's to send: an alert that was announced to a channel before is not among them."""
+        are the caller's to see to: an alert that was announced to a channel before is not among them."""
         return self._engine.write(lambda tx: deliveries.announce(tx, new, reader, position))
 
     def take_over(self, *, by: str) -> Pending[list[Delivery]]:

@@ -94,7 +94,10 @@ class Alerter:
                 return Looked(announced=announced, position=position)
             if new or self._is_due():
                 for delivery in await store.announce(new, reader=READER, position=position):
-                    announced += self._boxes.put(delivery)
+                    if delivery.outcome is None:
+                        announced += self._boxes.put(delivery)
+                    elif delivery.outcome == "dry_run":
+                        self._boxes.log_rendered(delivery)
             self._position = position
 
     async def flush(self, seconds: float = FLUSH_SECONDS) -> None:
@@ -192,13 +195,11 @@ class Alerter:
         return made
 
     def _once(self, delivery: Delivery, beside: list[Delivery]) -> Delivery:
-        """A delivery, marked as a duplicate where the same was just told; one of a dry run is logged as rendered."""
+        """A delivery, marked as a duplicate where the same was just told."""
         window = self._house.settings.alerts.repeat_seconds * 1000
         earlier = [*beside[::-1], *self._house.store.deliveries(about=delivery.about, limit=50)]
         if routing.is_duplicate(delivery, earlier, within_ms=window):
             return replace(delivery, outcome="duplicate", detail="the same was told a moment ago")
-        if delivery.outcome == "dry_run":
-            self._boxes.log_rendered(delivery)
         return delivery
 
     def _targets(self, alert: AlertKind, labels: dict[str, str], run: Run | None) -> list[routing.Target]:

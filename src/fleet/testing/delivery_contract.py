@@ -68,6 +68,7 @@ class DeliveryContract(StoreSuite):
     def test_one_with_an_outcome_is_nobodys_to_send(self, store: Store) -> None:
         """A duplicate or a dry run is on record, with both of its events, and does not wait."""
         told = replace(A_DELIVERY, outcome="duplicate", detail="the same")
+        assert store.announce([told]).result() == [told]
         assert store.announce([told]).result() == []
         (kept,) = store.deliveries(about="fleet-abc")
         assert (kept.outcome, kept.detail) == ("duplicate", "the same")
