@@ -194,30 +194,25 @@ def test_a_full_disk_over_there(server: Sshd, tmp_path: Path) -> None:
 
 
 def test_fifty_hosts_and_one_is_lost() -> None:
-    """Of fifty ways to hosts one leads into the dark: the others are as quick as without it."""
+    """Of fifty ways to hosts one leads into the dark: the others do not wait for it."""
     with sshd(options={"MaxStartups": "200"}) as server, socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         near = [server.transport(sockets=f"s{place}") for place in range(49)]
         lost = server.transport(port=silent.getsockname()[1], connect_seconds=60)
 
-        async def all_of_them() -> float:
-            began = time.monotonic()
+        async def all_of_them() -> None:
             done = await asyncio.gather(*(each.run(["true"]) for each in near))
             assert {each.code for each in done} == {0}
-            return time.monotonic() - began
 
-        async def scene() -> tuple[float, float]:
+        async def scene() -> None:
             await all_of_them()
-            without = await all_of_them()
             waiting = asyncio.create_task(lost.run(["true"]))
             await asyncio.sleep(0)
-            with_it = await all_of_them()
+            await all_of_them()
             assert not waiting.done()
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
-            return without, with_it
 
-        without, with_it = do(scene())
+        do(scene())
         assert len(server.connections()) == 49
-        assert with_it < 3 * without + 1

@@ -186,9 +186,9 @@ class PoolWorker:
             return Facts()
         return await self._call("look")
 
-    async def mark(self, state: str, why: str, session: str) -> Facts:
-        """What its agent does, as we saw it."""
-        return await self._call("state", state, why, session)
+    async def mark(self, state: str, why: str, session: str, *, seen: Facts | None = None) -> Facts:
+        """What its agent does, as we saw it; where it was `seen` so, only if nothing new was told meanwhile."""
+        return await self._call("state", state, why, session, *((seen.state, seen.session) if seen else ()))
 
     async def heard(self, event: str) -> bytes:
         """What its coder last said to a hook."""

@@ -6,7 +6,8 @@
 #   clear               remove what a setup that was cut short had half made
 #   open                the tmux session, with the windows shell and agent
 #   look                nothing but the facts
-#   state STATE WHY     what the agent does, as somebody outside saw it
+#   state STATE WHY SESSION [STATE SESSION]
+#                       what the agent does, as somebody outside saw it; with the last two, only if it is still as it was
 #   hook EVENT          what the agent does, as its program tells; its words come on stdin
 #   died                the agent's terminal is without a program
 #   close               end the tmux session
@@ -54,15 +55,35 @@ read_state() {
     done <./agent
 }
 
-set_state() { # STATE SESSION WHY
+set_state() { # STATE SESSION WHY [STATE SESSION]: with the last two, only if it is that: what was seen may be over by now
+    take agent.taking || return 0
     read_state
-    now_ms
-    if [ "$state" != "$1" ] || [ "$of" != "$2" ]; then since=$now; fi
-    printf 'state=%s\nsince=%s\nsession=%s\nwhy=%s\n' "$1" "$since" "$2" "$3" >"agent.$$" && mv -f "agent.$$" agent
+    if [ $# -eq 3 ] || [ "$state $of" = "$4 $5" ]; then
+        now_ms
+        if [ "$state" != "$1" ] || [ "$of" != "$2" ]; then since=$now; fi
+        printf 'state=%s\nsince=%s\nsession=%s\nwhy=%s\n' "$1" "$since" "$2" "$3" >"agent.$$" && mv -f "agent.$$" agent
+    fi
+    rmdir agent.taking
+    read_state
     find_windows
-    called=agent:$1
-    if [ "$1" = none ]; then called=agent; fi
+    called=agent:$state
+    if [ "$state" = none ]; then called=agent; fi
     if [ -n "$agent_window" ]; then tm rename-window -t "$agent_window" "$called" 2>/dev/null; fi
+    return 0
+}
+
+fell() { # WHY: the agent that was at it when we looked is not there any more
+    set_state error "$of" "$1" "$state" "$of"
+}
+
+take() { # NAME: for an instant; who is killed in it holds up nobody for long
+    tries=0
+    until mkdir "$1" 2>/dev/null; do
+        tries=$((tries + 1))
+        if [ $tries -eq 100 ]; then return 1; fi
+        if [ $tries -eq 50 ]; then rmdir "$1" 2>/dev/null; fi
+        sleep 0.1
+    done
 }
 
 hook() { # EVENT
@@ -77,16 +98,16 @@ hook() { # EVENT
         StopFailure) set_state error "${FLEET_SESSION-}" 'its turn failed (hook StopFailure)' ;;
         Notification)
             words=$(printf %s "$said" | sed -n 's/.*"message" *: *"\([^"]*\)".*/\1/p' | one_line)
-            if [ "$state" = running ]; then set_state waiting "$of" "it asks (hook Notification): $words"; fi
+            set_state waiting "$of" "it asks (hook Notification): $words" running "$of"
             ;;
-        PostToolUse) if [ "$state" = waiting ]; then set_state running "$of" 'it works on (hook PostToolUse)'; fi ;;
+        PostToolUse) set_state running "$of" 'it works on (hook PostToolUse)' waiting "$of" ;;
     esac
 }
 
 died() {
     read_state
     case $state in
-        running | waiting) set_state error "$of" 'its program ended before it was done' ;;
+        running | waiting) fell 'its program ended before it was done' ;;
     esac
 }
 
@@ -152,13 +173,7 @@ setup() { # what it prints is kept in setup.log; what came of it in setup
 }
 
 take_setup() { # of several that begin in the same instant one has it
-    tries=0
-    until mkdir setup.taking 2>/dev/null; do
-        tries=$((tries + 1))
-        [ $tries -lt 100 ] || fail "cannot write $dir/setup.taking"
-        if [ $tries -eq 50 ]; then rmdir setup.taking 2>/dev/null; fi # it takes an instant: who made it was killed in it
-        sleep 0.1
-    done
+    take setup.taking || fail "cannot write $dir/setup.taking"
     if is_setting_up; then
         rmdir setup.taking
         fail "it is being set up (process $maker)"
@@ -243,12 +258,12 @@ ended() { # ready|failed WHY
 facts() {
     now_ms
     tmux=up
+    read_state # first: an agent that begins meanwhile is not the one that is missed
     find_windows || tmux=down
-    read_state
     case $state/$tmux/$dead in
-        running/down/* | waiting/down/*) set_state error "$of" 'its tmux server is gone, and its program with it' ;;
-        running/up/1 | waiting/up/1) set_state error "$of" 'its program ended before it was done' ;;
-        running/up/ | waiting/up/) set_state error "$of" 'its window is gone, and its program with it' ;;
+        running/down/* | waiting/down/*) fell 'its tmux server is gone, and its program with it' ;;
+        running/up/1 | waiting/up/1) fell 'its program ended before it was done' ;;
+        running/up/ | waiting/up/) fell 'its window is gone, and its program with it' ;;
     esac
     read_state
     if [ -n "$agent_window" ] && [ "$state" != none ] && [ "$agent_name" != "agent:$state" ]; then
@@ -277,7 +292,10 @@ case ${1-} in
     clear) clear_setup && facts ;;
     open) open_windows && facts ;;
     look) facts ;;
-    state) set_state "$2" "${4-}" "$3" && facts ;;
+    state)
+        if [ $# -lt 6 ]; then set_state "$2" "${4-}" "$3"; else set_state "$2" "$4" "$3" "$5" "$6"; fi
+        facts
+        ;;
     hook) hook "$2" >/dev/null 2>&1 ;;
     died) died >/dev/null 2>&1 ;;
     close) tm kill-session -t "=$session" 2>/dev/null || true ;;

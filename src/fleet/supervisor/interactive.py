@@ -67,7 +67,7 @@ class Interactive:
         state, why = ("waiting", "its input is open and nothing runs: its turn was interrupted")
         if not hooked:
             state, why = ("completed", "its input is open again")
-        return await dispatch.at.mark(state, why, self._attempt.session.id)
+        return await dispatch.at.mark(state, why, self._attempt.session.id, seen=facts)
 
     async def _completed(self, dispatch: Dispatch) -> None:
         heard: bytes | None = await self._attempt.safely(dispatch.at.heard("Stop"))
