@@ -256,6 +256,7 @@ def _streams() -> tuple[TextIO, TextIO]:
 
 
 def find(word: str) -> Command:
+    """The command of this name; raises UsageError, with what was probably meant, where there is none."""
     for command in COMMANDS:
         if command.name == word:
             return command
