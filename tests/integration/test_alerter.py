@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,19 +133,26 @@ def test_a_dry_run_is_rendered_and_recorded(inside: InHouse, receiver: Receiver)
     assert "hunter2" not in str(logged)
 
 
+@contextlib.asynccontextmanager
+async def with_an_alert(inside: InHouse) -> AsyncIterator[Alerter]:
+    """The alerter of a supervisor that is gone afterwards, with a host that is down to tell of."""
+    house = inside.house()
+    await house.store.join(house.name, machine="here", pid=1, seconds=60)
+    alerter = Alerter(house)
+    await alerter.begin()
+    inside.store.probed(Host(name="b", kind="ssh", state="down", since=0), by="ana").result()
+    yield alerter
+    await house.store.leave(house.name, reason="gone")
+    house.store.close()
+
+
 def test_two_looks_at_once_tell_it_once(inside: InHouse, receiver: Receiver) -> None:
     """When a supervisor ends it looks once more, perhaps while it looks: what both find is told by one of them."""
     configure(inside, receiver, OPS.replace("enabled = true", "enabled = true\ndry_run = true"))
 
     async def scene() -> None:
-        house = inside.house()
-        await house.store.join(house.name, machine="here", pid=1, seconds=60)
-        alerter = Alerter(house)
-        await alerter.begin()
-        inside.store.probed(Host(name="b", kind="ssh", state="down", since=0), by="ana").result()
-        await asyncio.gather(*(alerter.run_once() for _ in range(8)))
-        await house.store.leave(house.name, reason="done")
-        house.store.close()
+        async with with_an_alert(inside) as alerter:
+            await asyncio.gather(*(alerter.run_once() for _ in range(8)))
 
     asyncio.run(scene())
     assert [each.outcome for each in deliveries(inside, "host/b")] == ["dry_run"]
@@ -304,14 +312,8 @@ def test_what_a_dead_supervisor_announced_is_sent_as_a_repeat(inside: InHouse, r
     configure(inside, receiver, OPS)
 
     async def announced() -> None:
-        house = inside.house()
-        await house.store.join(house.name, machine="here", pid=1, seconds=60)
-        alerter = Alerter(house)
-        await alerter.begin()
-        inside.store.probed(Host(name="b", kind="ssh", state="down", since=0), by="ana").result()
-        assert (await alerter.run_once()).announced == 1  # nobody sends: its tasks were never begun
-        await house.store.leave(house.name, reason="killed")
-        house.store.close()
+        async with with_an_alert(inside) as alerter:
+            assert (await alerter.run_once()).announced == 1  # nobody sends: its tasks were never begun
 
     asyncio.run(announced())
     assert receiver.got == []

@@ -123,7 +123,7 @@ def is_duplicate(delivery: Delivery, earlier: Sequence[Delivery], *, within_ms: 
         if other.action == "resolve":
             return False
         same = (other.session, other.reason) == (delivery.session, delivery.reason)
-        if same and 0 <= delivery.raised_at - other.raised_at <= within_ms:
+        if same and 0 <= delivery.raised_at - other.raised_at < within_ms:  # so with none, nothing
             return True
     return False
 

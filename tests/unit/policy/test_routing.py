@@ -160,6 +160,7 @@ def test_the_same_is_not_told_twice_in_a_moment(change: dict[str, object], dupli
     later = replace(SENT, **({"id": "2.pager", "raised_at": 2000, "outcome": None} | change))
     assert routing.is_duplicate(later, [SENT], within_ms=300_000) is duplicate
     assert not routing.is_duplicate(later, [replace(SENT, outcome="failed")], within_ms=300_000)
+    assert not routing.is_duplicate(replace(SENT, id="9"), [SENT], within_ms=0), "in the same millisecond"
     over = replace(SENT, id="3.pager", action="resolve")
     assert not routing.is_duplicate(later, [over, SENT], within_ms=300_000)
 
